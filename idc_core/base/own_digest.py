@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from idc_core.base.own_code import source_of
-from idc_core.base.own_modules import OURS, home_of, is_own
+from idc_core.base.own_modules import OURS, Home, home_of, is_own
 
 _SMALL = 1 << 20
 """Bytes of a file that code names, such as a configuration: weights and data, which are larger, are told by content."""
@@ -39,41 +39,30 @@ _MOST = 200_000
 _Parts = tuple[str, list[object]]
 
 
-def code_digest(function: Callable[..., object]) -> str:
-    """Return 16 hexadecimal digits that change when the code around a function does: its file, and what it imports.
+def code_digest(function: Callable[..., object], *made: object) -> str:
+    """Return hexadecimal digits that change with the code around a function, and with what it has `made`.
 
-    What is read from a file that holds no code tells it as the attribute `digest`.
+    That is its file with what it imports, or names, of a person's own: modules wherever they lie, also those imported
+    within a function; of other files the small ones. What is read from a file that holds no code tells it as the
+    attribute `digest`. What was made counts as in `reached_digest`.
     """
-    if (known := getattr(function, "digest", None)) is not None:
-        return str(known)
-    return file_digest(Path(source_of(function)[0]))
-
-
-def file_digest(file: Path) -> str:
-    """Return 16 hexadecimal digits that change with a Python file and what it imports, or names, of a person's own.
-
-    Modules count wherever they lie, also those imported within a function; of other files the small ones.
-    """
-    return _of_files(files_of(file))
+    known = getattr(function, "digest", None)
+    if known is not None:
+        return f"{known}{reached_digest(*made) if made else ''}"
+    reached = _Reached({source_of(function)[0]})
+    reached.take(made)
+    return reached.hexdigest()
 
 
 def reached_digest(*roots: object) -> str:
     """Return 16 hexadecimal digits that change with what can be reached from objects and decides what they compute.
 
-    That is code, attributes, closures, global values that code names, and files as in `file_digest`; of installed
+    That is code, attributes, closures, global values that code names, and files as in `code_digest`; of installed
     libraries the names alone. The parameters and buffers that a state dict holds are left out.
     """
     reached = _Reached()
     reached.take(roots)
     return reached.hexdigest()
-
-
-def _of_files(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        with suppress(OSError):
-            digest.update(_read(path))
-    return digest.hexdigest()[:16]
 
 
 def _read(path: Path) -> bytes:
@@ -84,17 +73,18 @@ def _read(path: Path) -> bytes:
     return path.read_bytes() if about.st_size <= _MOST_OF_CODE else f"{about.st_size} {about.st_mtime_ns}".encode()
 
 
-def files_of(file: Path) -> set[Path]:
-    """Return a Python file, the person's files that it imports, and small files that their code names."""
-    home = home_of(str(file))
-    places = [Path(place).absolute() for place in (*(home.path if home else ()), *sys.path)]
-    files: set[Path] = set()
-    left = [file, *(home.began if home else ())]
+def files_of(begin: Iterable[Path]) -> set[Path]:
+    """Return Python files, the person's files that they import, and small files that their code names."""
+    left = [(file, home_of(str(file))) for file in begin]
+    left += [(file, home) for _, home in left if home for file in home.began]
+    places = {home: [Path(one).absolute() for one in (*(home.path if home else ()), *sys.path)] for _, home in left}
+    seen: set[tuple[Path, Home | None]] = set()
+    named: set[Path] = set()
     while left:
-        one = left.pop()
-        if one in files:
+        one, home = left.pop()
+        if (one, home) in seen:
             continue
-        files.add(one)
+        seen.add((one, home))
         try:
             names, texts = _looked_at(_read(one))
         except (OSError, SyntaxError, ValueError):  # no code, such as the name of a notebook's cell
@@ -103,10 +93,11 @@ def files_of(file: Path) -> set[Path]:
         while (root / "__init__.py").is_file():
             root = root.parent
         for text in texts:
-            files |= _named(text, one.parent)
+            named |= _named(text, one.parent)
         for level, name in names:
-            left += _of_name(name, one.parents[level - 1 : level] if level else [root, *places])
-    return files
+            found = _of_name(name, one.parents[level - 1 : level] if level else [root, *places[home]])
+            left += [(file, home) for file in found]
+    return named.union(file for file, _ in seen)
 
 
 @functools.lru_cache(512)
@@ -164,17 +155,18 @@ def _file_of(value: Any) -> str | None:
 class _Reached:
     """Looks at objects, each once, in an order that is the same in every process."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Iterable[str] = ()) -> None:
         self._digest = hashlib.sha256()
         self._places: dict[int, int] = {}
         self._held: list[object] = []  # so that no number is given twice
-        self._files: set[str] = set()
-        self._kinds: dict[type, list[object]] = {}
+        self._files = set(files)
+        self._kinds: dict[type, tuple[list[object], set[str]]] = {}
 
     def hexdigest(self) -> str:
         """Return the digits, those of files included."""
-        files = {path for file in self._files if not file.startswith("<") for path in files_of(Path(file))}
-        self._digest.update(_of_files(files).encode())
+        for path in sorted(files_of(Path(file) for file in self._files if not file.startswith("<"))):
+            with suppress(OSError):
+                self._say(hashlib.sha256(_read(path)).hexdigest())
         return self._digest.hexdigest()[:16]
 
     def take(self, root: object) -> None:
@@ -247,16 +239,15 @@ class _Reached:
     def _of_module(self, module: Any) -> list[object]:
         """Return what a module computes with besides its weights."""
         kind, held = type(module), vars(module)
-        hooks = [name for name in _of_every_module() if name.endswith("_hooks")]
+        every = _of_every_module()
         hidden = {name: held["_buffers"][name] for name in sorted(held.get("_non_persistent_buffers_set", ()))}
         if kind not in self._kinds:
-            own = _file_of(kind) is not None
-            self._kinds[kind] = self._of_class(kind, "forward")[1] if own else []
-        methods = self._kinds[kind]
-        out = {*_of_every_module(), "forward", *_written_by(methods)}
+            found = self._of_class(kind, "forward")[1] if _file_of(kind) is not None else []
+            self._kinds[kind] = found, {*every, "forward", *_written_by(found)}
+        methods, out = self._kinds[kind]
         rest = {name: value for name, value in held.items() if name not in out}
-        parts: list[object] = [list(held.get(name, {}).values()) for name in hooks]
-        return [*parts, rest, hidden, dict(module._modules), held.get("forward"), *methods]
+        hooks = {name: list(held[name].values()) for name in every if name.endswith("_hooks") and held.get(name)}
+        return [hooks, rest, hidden, dict(module._modules), held.get("forward"), *methods]
 
     def _of_function(self, function: FunctionType) -> _Parts:
         if (file := _file_of(function)) is None:

@@ -71,6 +71,12 @@ class Home:
         """The files of its modules."""
         return {Path(file) for module in self.modules.values() if (file := getattr(module, "__file__", None))}
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether `sys.modules` and `sys.path` have what it would bring."""
+        ours = all(sys.modules.get(name) is module for name, module in self.modules.items())
+        return ours and sys.path[: len(self.path)] == self.path
+
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Let what is imported in a block be its own."""
@@ -123,7 +129,7 @@ def home_of(file: str) -> Home | None:
 
 def at_home(file: str) -> None:
     """Let names of modules, as a pickle has them, mean those of a file's own project from now on."""
-    if (home := home_of(file)) is not None:
+    if (home := home_of(file)) is not None and not home.is_in_place:
         with home.entered():
             pass
 
@@ -136,8 +142,9 @@ def _exchange(out: Mapping[str, ModuleType], into: Mapping[str, ModuleType]) -> 
 
 def _is_own_module(name: str, module: object) -> bool:
     about = getattr(module, "__dict__", {})
-    places = [about.get("__file__")] if about.get("__file__") else list(about.get("__path__") or ())  # of a namespace
-    return name not in ("__main__", "__mp_main__") and any(isinstance(one, str) and is_own(one) for one in places)
+    if file := about.get("__file__"):
+        return isinstance(file, str) and is_own(file) and name not in ("__main__", "__mp_main__")
+    return any(isinstance(one, str) and is_own(one) for one in about.get("__path__") or ())  # of a namespace
 
 
 class _Finder(MetaPathFinder):

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import run_own, said, said_source, source_of
-from idc_core.base.own_digest import code_digest, reached_digest
+from idc_core.base.own_digest import code_digest
 from idc_core.errors import ModelError
 from idc_core.lrp.explained import Explaining, digest_of, is_of_boxes, meaning_of, said_of
 from idc_core.lrp.layer_parts import split_layer
 from idc_core.lrp.session import check_made, named_layers
 from idc_core.models.attentions import with_parts
-from idc_core.models.behaviour import PROBED, behaviour, copied
+from idc_core.models.behaviour import PROBED, copied
 from idc_core.models.box_layers import layers_of_boxes
 from idc_core.models.entry import Found, ModelEntry
 from idc_core.models.fitting import fit_scores, names_of_outputs
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from idc_core.datasets.naming import Naming
     from idc_core.models.network import Network
     from idc_core.models.own import OwnModel
+
+_TWO = 2
+"""Inputs that tell the axis of inputs from others."""
 
 
 def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network, Found]:
@@ -54,7 +57,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     Raises
     ------
     ModelError
-        If it cannot be built, fails on the first two inputs of its data, or returns no scores that fit them.
+        If it cannot be built, fails on the first inputs of its data, or returns no scores that fit them.
     """
     where = f"{said_source(entry.build)}: the network {entry.name!r}"
     file = source_of(entry.build)[0]
@@ -65,13 +68,12 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
             f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.{said_foreign(built)}"
         )
     is_file = hasattr(entry.build, "path") and not getattr(entry.build, "architecture", "")  # whose content tells all
-    code = code_digest(entry.build) + ("" if is_file else reached_digest(built))
+    code = code_digest(entry.build, *(() if is_file else (built,)))
     network, remarks = _prepared(built if is_file else _copy(entry, built, where))
     explain = entry.explain
     if explain is not None:
         remarks += tuple(filter(None, (f"Explained and analysed: {said_of(explain)}.", meaning_of(explain))))
-    probe, naming = _first_inputs(entry, network)
-    inputs = None if probe is None else probe[:2]
+    inputs, naming = _first_inputs(entry, network, _TWO if is_file else PROBED)
     if inputs is not None and getattr(network, "one_by_one", False):
         inputs = inputs[:1]  # layers run once then, as they do for every input
     if inputs is not None and entry.dataset:
@@ -82,7 +84,8 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     wanted = Wanted(explain, entry.output, _counts(entry, network), entry.output_layout)
     seen = None
     if inputs is not None:
-        seen, inputs = _surveyed(network, inputs, where, wanted, hasattr(entry.build, "path"))
+        seen, inputs = _surveyed(network, inputs, where, wanted, hasattr(entry.build, "path"), not is_file)
+        code += seen.behaviour.hexdigest() if seen.behaviour else ""
     turned = entry.output_layout == "time-first"
     explaining = Explaining(explain, entry.output, turned=turned) if seen is None else seen.explaining
     network.register_forward_hook(explaining, with_kwargs=True)
@@ -93,12 +96,8 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     if seen is not None and entry.dataset:
         done, order = fit_scores(entry, network, seen, where)
         remarks += done
-        code += "" if order.same(len(order.outputs)) else f" {order.outputs}"
+        code += "" if is_file and order.same(len(order.outputs)) else f" {order.outputs}"
     found = _found(layers, layer, network, seen, inputs, where)
-    if probe is not None and inputs is not None and not is_file:
-        if len(inputs) > 2:  # a batch size is written in
-            probe = probe[[row % len(probe) for row in range(len(inputs))]]
-        code += behaviour(network, probe, 1 if len(inputs) == 1 else len(probe), found.layers)
     weighted = [name for name, module in named_layers(network).items() if has_weights(module) and name in found.layers]
     if seen is not None and weighted == [found.default_layer] and _gives_scores(seen, found.default_layer):
         remarks += (
@@ -170,7 +169,7 @@ def _with_name(layer: nn.Module) -> nn.Module:
     return named
 
 
-def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None, Naming | None]:
+def _first_inputs(entry: ModelEntry, network: nn.Module, count: int) -> tuple[Tensor | None, Naming | None]:
     """Return a few inputs, of the network's data, else as its file says, and what is computed beside them.
 
     None where neither tells.
@@ -186,20 +185,22 @@ def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None,
             f"{said_source(entry.build)}: the network {entry.name!r} takes the data set {entry.dataset!r}, which there "
             f"is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
         )
-    data = DATASETS[entry.dataset].load("train", PROBED, None)
+    data = DATASETS[entry.dataset].load("train", count, None)
     by_name = expected.naming.padded(data.special[0]) if expected and expected.naming else None
-    return torch.from_numpy(data.inputs[:PROBED].copy()), data.naming or by_name
+    return torch.from_numpy(data.inputs[:count].copy()), data.naming or by_name
 
 
-def _surveyed(network: nn.Module, inputs: Tensor, where: str, wanted: Wanted, from_file: bool) -> tuple[Survey, Tensor]:
-    """Look at a network, on copies of its inputs where a batch size is written into it; return these as well."""
+def _surveyed(
+    network: nn.Module, inputs: Tensor, where: str, wanted: Wanted, from_file: bool, to_the_bit: bool
+) -> tuple[Survey, Tensor]:
+    """Look at a network; return as few inputs with which it runs as well: copies where a batch size is written in."""
     try:
-        return Survey(network, inputs, where, wanted, from_file), inputs
+        return Survey(network, inputs, where, wanted, from_file, to_the_bit), inputs[:_TWO]
     except ModelError as error:
-        for rows in sizes_in(error, inputs):
+        for rows in ([_TWO] if len(inputs) > _TWO else []) + sizes_in(error, inputs):
             copies = inputs[[row % len(inputs) for row in range(rows)]]
             try:
-                return Survey(network, copies, where, wanted, from_file), copies
+                return Survey(network, copies, where, wanted, from_file, to_the_bit), copies
             except ModelError:
                 continue
         raise

@@ -21,6 +21,7 @@ from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.named_inputs import said_missing
 from idc_core.lrp.scores import outputs_of, scores_of
 from idc_core.lrp.session import named_layers
+from idc_core.models.behaviour import Behaviour
 from idc_core.models.bounded import Bounded
 from idc_core.models.outputs import Output, likeliest, said_choice
 
@@ -91,13 +92,17 @@ class Survey:
         What `explaining` made of it.
     probability : bool
         Whether `scores` are the result of a sigmoid.
+    behaviour : Behaviour or None
+        What all modules and the scores gave, where asked for `to_the_bit`.
     opened : str
         The ending that is left out where relevance starts, if that is not one softmax; "" for none.
     remarks : tuple of str
     """
 
-    def __init__(self, network: nn.Module, inputs: Tensor, where: str, wanted: Wanted, from_file: bool) -> None:
-        self.rows = len(inputs)
+    def __init__(
+        self, network: nn.Module, inputs: Tensor, where: str, wanted: Wanted, from_file: bool, to_the_bit: bool = False
+    ) -> None:
+        self.rows, self.behaviour = len(inputs), Behaviour() if to_the_bit else None
         self.outputs: dict[str, list[torch.Size]] = {}
         self._places: dict[str, int] = {}  # by module: the same number where the last output is the same tensor
         self._whole: set[str] = set()  # modules that give whole numbers
@@ -114,10 +119,13 @@ class Survey:
         try:
             noted, budget = _Noted(self._running, len(inputs)), Budget(where)
             budget.held = sum(value.nbytes for value in network.state_dict().values() if isinstance(value, Tensor))
-            with torch.no_grad(), Bounded(budget) if from_file else nullcontext(), noted:
+            settled = self.behaviour.settled() if self.behaviour else nullcontext()
+            with settled, torch.no_grad(), Bounded(budget) if from_file else nullcontext(), noted:
                 output: object = network(inputs)
                 self.explaining = self._chosen(output)
                 self.scores: Any = self.explaining(network, (), self._named, output)
+            if self.behaviour:
+                self.behaviour.take(self.scores)
             self.probability = isinstance(self.scores, Tensor) and _ending(self.scores) == "sigmoid"
             self.opened = _opened(self.scores)
             self.attentions = noted.attentions
@@ -177,6 +185,8 @@ class Survey:
     def _noting(self, name: str) -> Callable[..., None]:
         def hook(module: nn.Module, inputs: object, output: object) -> None:
             self._running.pop()
+            if self.behaviour:
+                self.behaviour.take(output)
             value = output[0] if isinstance(output, tuple | list) and output else output
             if isinstance(value, Tensor):
                 self._places[name] = vars(value).setdefault("_place", next(_NUMBERS))

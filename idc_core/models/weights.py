@@ -53,7 +53,7 @@ def fingerprint(network: nn.Module) -> str:
     return digest.hexdigest()[:16]
 
 
-def _parts(name: str, value: object) -> Iterator[bytes]:
+def _parts(name: str, value: object) -> Iterator[bytes | memoryview]:
     """Yield what tells a value of a state dict: of a quantised layer it is a tuple, or no tensor at all."""
     if isinstance(value, tuple | list):
         for place, part in enumerate(value):
@@ -69,7 +69,7 @@ def _parts(name: str, value: object) -> Iterator[bytes]:
     except TypeError:  # NumPy has no such type: bfloat16, float8
         array, kind = plain.reshape(-1).view(torch.uint8).numpy(), str(plain.dtype)
     yield f"{name} {tuple(plain.shape)} {kind}\n".encode()
-    yield array.tobytes()
+    yield array.data
 
 
 def fill(network: nn.Module, state: Mapping[str, Tensor], source: str) -> None:

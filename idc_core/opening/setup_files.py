@@ -184,7 +184,7 @@ def _read(watched: _Watched, thoroughly: bool = False) -> _SetupFile:
         raise
     finally:
         home = home_of(str(watched.path))
-        watched.files = tuple(sorted({*files_of(watched.path), *(home.files if home else ())}))
+        watched.files = tuple(sorted({*files_of([watched.path]), *(home.files if home else ())}))
         watched.stamp = _stamp(watched)
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from idc_core.base.own_digest import file_digest
+from idc_core.base.own_digest import code_digest
 from idc_core.errors import DataError, SettingError
 from idc_core.gate.limits import decimals
 from idc_core.gate.on_accuracy import Accuracy
@@ -108,11 +108,11 @@ def test_few_tests_have_a_chance_of_a_new_cell_and_no_halves():
 def test_what_was_measured_with_other_code_is_not_read(tmp_path):
     setup, helper = tmp_path / "setup.py", tmp_path / "gate_helper_of_a_test.py"
     setup.write_text("one = 1")
-    before = file_digest(setup)
+    before = code_digest(SimpleNamespace(path=setup))
     setup.write_text("one = 2")
-    assert before != (now := file_digest(setup))
+    assert before != (now := code_digest(SimpleNamespace(path=setup)))
     setup.write_text("def late():\n    import gate_helper_of_a_test")
     helper.write_text("two = 2")
-    now = file_digest(setup)
+    now = code_digest(SimpleNamespace(path=setup))
     helper.write_text("two = 3")
-    assert now != file_digest(setup)
+    assert now != code_digest(SimpleNamespace(path=setup))

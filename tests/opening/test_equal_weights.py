@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from torch import nn
 
 import idc_core as idc
 from idc_core import store
-from idc_core.base.own_digest import file_digest
+from idc_core.base.own_digest import code_digest
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.errors import ModelError
 from idc_core.lrp.rules import RULES, composite
@@ -52,6 +53,18 @@ def test_each_is_known_by_more_than_its_weights(pair):
     assert fingerprint(first()) == fingerprint(first()) != fingerprint(second())
     prints = [opened(make).card.fingerprint for make in (first, second, first)]
     assert prints[0] == prints[2] != prints[1]
+
+
+def test_what_it_does_is_told_by_the_pass_that_finds_its_layers():
+    sizes = []
+
+    class Sized(Acts):
+        def forward(self, x):
+            sizes.append(len(x))
+            return super().forward(x)
+
+    opened(Sized)
+    assert sizes == [3, 2]  # and by one that tells whether the last layer comes from the one before
 
 
 @pytest.mark.slow
@@ -214,8 +227,9 @@ def test_the_digest_of_a_file_follows_what_it_imports_and_names(code, other, tmp
     for name in ("deep/near.py", "deep/far.py", "config.json"):
         (tmp_path / name).write_text("one = 1")
     (tmp_path / "setup.py").write_text(code)
-    before = file_digest(tmp_path / "setup.py")
+    setup = SimpleNamespace(path=tmp_path / "setup.py")
+    before = code_digest(setup)
     (tmp_path / "unrelated.py").write_text("two = 2")
-    assert file_digest(tmp_path / "setup.py") == before
+    assert code_digest(setup) == before
     (tmp_path / other).write_text("one = 2")
-    assert file_digest(tmp_path / "setup.py") != before
+    assert code_digest(setup) != before

@@ -366,7 +366,7 @@ def test_scores_are_found_in_what_networks_return():
     [
         (lambda: nn.Linear, "is the class Linear"),
         (lambda: open("no-such-file"), "building the network 'bad' failed: FileNotFoundError"),  # noqa: SIM115, PTH123
-        (lambda: nn.Linear(5, 2), "fails on inputs of shape \\(2, 2\\) and type float32"),
+        (lambda: nn.Linear(5, 2), "fails on inputs of shape \\(3, 2\\) and type float32"),
         (lambda: nn.Sequential(nn.Linear(2, 3), nn.ReLU()), "returns 3 scores per input, but 'two' has 2 classes"),
         (lambda: nn.Unflatten(1, (1, 2)), "expected scores of shape \\(n, classes\\)"),
     ],
