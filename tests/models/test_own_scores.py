@@ -44,7 +44,7 @@ def test_scores_are_told_from_features_beside_them(arrange, place):
         load(lambda: Several(arrange), names=("a", "b"))
     said = str(caught.value)
     assert "it returned several outputs, " in said
-    assert "of shape (2, 8)" in said
+    assert "of shape (3, 8)" in said
     assert f"take another with --output {place}" in said
 
 
