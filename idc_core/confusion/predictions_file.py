@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import MOST_CLASSES, Evidence
-from idc_core.confusion.predictions_parts import SEVERAL_BYTES, check_names, check_size, evidence_of, scaled_over_layers
+from idc_core.confusion.predictions_parts import SEVERAL_BYTES, check_size, evidence_of, scaled_over_layers
 from idc_core.confusion.predictions_table import read_table
-from idc_core.datasets.files import table_reader
+from idc_core.datasets.formats import DATA_FORMATS, ending_of, format_of
 from idc_core.errors import DataError
 from idc_core.guarded import ArrayFile, ArrayHeader, open_arrays
 
@@ -59,7 +59,8 @@ def own_evidence(
     """
     path = file.name if isinstance(file, Path) else name
     where = path or "The file"
-    if read := table_reader(path):
+    format = format_of(file) if isinstance(file, Path) else DATA_FORMATS.get(ending_of(name))
+    if format is not None and (read := format.read_table):
         return read_table(file, where, read, scaled, class_names)
     kind = "an npz file or a table whose name ends in .csv"
     with open_arrays(file, where, kind=kind) as arrays:
@@ -80,7 +81,7 @@ def _of_arrays(arrays: ArrayFile, where: str, scaled: bool, class_names: Sequenc
         name: _labels(arrays, name, headers[name]) for name in ("predicted", "true") if name in headers
     }
     if "class_names" in headers:
-        class_names = check_names([str(name) for name in arrays.read("class_names").tolist()], where)
+        class_names = [str(name) for name in arrays.read("class_names").tolist()]
     elif not class_names:
         count = _numbered(labels, where) if count is None else count
         check_size(count, neurons, arrays.budget)

@@ -1,23 +1,20 @@
-"""What npz files and tables of predictions share: bounds of their classes, the classes' names, scaling."""
+"""What npz files and tables of predictions share: bounds of their classes, scaling."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence, check_count
+from idc_core.datasets.files.names import check_names
 from idc_core.errors import DataError
 from idc_core.guarded import Budget
 
 SEVERAL_BYTES = 18
 """What an input takes per class where it may have several: labels and predictions are compared as float64."""
 
-_LONGEST_NAME = 200
-# Control characters, halves of characters, ends of lines and of paragraphs.
-_UNSEEN = ("Cc", "Cs", "Zl", "Zp")
 # Tables of every two classes, and of every class and neuron, that finding errors holds at a time.
 _SQUARES, _COUNTS = 12, 4
 
@@ -30,25 +27,6 @@ def check_size(classes: int, neurons: int, budget: Budget) -> None:
     budget.give(size)
 
 
-def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return names of classes; refuse those that are empty, there twice, too long, or cannot be seen."""
-    met: set[str] = set()
-    for name in names:
-        if (
-            not name.strip()
-            or len(name) > _LONGEST_NAME
-            or any(unicodedata.category(character) in _UNSEEN for character in name)
-        ):
-            raise DataError(
-                f"{where}: the class name {name[:60]!r} is empty, longer than {_LONGEST_NAME} characters, or has "
-                "characters that cannot be seen."
-            )
-        if name in met:
-            raise DataError(f"{where}: the class name {name!r} is there twice; expected different names.")
-        met.add(name)
-    return tuple(names)
-
-
 def evidence_of(
     where: str,
     names: Sequence[str],
@@ -59,6 +37,7 @@ def evidence_of(
     notes: tuple[str, ...] = (),
 ) -> Evidence:
     """Return the evidence of a file; what does not fit is refused by the file's name."""
+    check_names(names, "class name", where)
     try:
         return Evidence(tuple(names), labels.get("predicted"), labels.get("true"), values, probability, notes=notes)
     except DataError as error:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.other_files import line_that_converts, said_beginning
+from idc_core.datasets.other_files import from_here, line_that_converts, said_beginning
 from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ def data_format(*endings: str, label: str) -> Callable[[_Read], _Read]:
 def format_of(path: Path) -> DataFormat:
     """Return the format of a file or folder; DataError where there is none for it."""
     if path.is_dir():
-        names = {file.name for file in path.iterdir() if file.is_file()}
+        every = list(path.iterdir())
+        names = {file.name for file in every if file.is_file()}
+        lists = {named_split(Path(name).stem)[0] for name in names if ending_of(name) == ASIDE}
+        tables = set(map(ending_of, names)) - {"", ASIDE} or (len(names) == len(every) and lists >= {"train", "test"})
         # A network's folder holds JSON files too; the reader of pictures says what it is.
-        with_files = (
-            FILES in DATA_FORMATS and "config.json" not in names and bool(set(map(ending_of, names)) - {"", ASIDE})
-        )
-        return DATA_FORMATS[FILES if with_files else FOLDER]
+        return DATA_FORMATS[FILES if FILES in DATA_FORMATS and "config.json" not in names and tables else FOLDER]
     ending = ending_of(path.name)
     if path.suffix.lower() == ".py":
         raise DataError(f"{path} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
@@ -79,11 +80,11 @@ def format_of(path: Path) -> DataFormat:
             f"{path} may be a pickle, which can run code when it is read: refused. In Python, where you trust it, save "
             'arrays by numpy.savez("data.npz", x=inputs, y=targets), or a table by table.to_parquet("data.parquet").'
         )
-    if not ending and (line := line_that_converts(path.name, path)):
+    if not ending and (line := line_that_converts(from_here(str(path)))):
         raise DataError(f"{path} is of a kind that is not read. In Python, this line makes it one that is: {line}.")
     if not ending:
         raise DataError(f"{path} is no data that can be read; expected a folder, or {', '.join(readable())}.")
-    if said := said_beginning(path):
+    if said := said_beginning(path, str(path)):
         raise DataError(said)
     return DATA_FORMATS[ending]
 

@@ -1,9 +1,10 @@
 """Images and labels in pairs of IDX files: what MNIST, Fashion-MNIST and the cached CIFAR-10 share."""
 
 import gzip
+import math
 import struct
-from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from idc_core.datasets.archived_pictures import scale
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.sources import RemoteFile, Source
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, open_gzip
+from idc_core.guarded import Budget, open_gzip, opened
 
 _PREFIXES = {"train": "train", "test": "t10k"}
 """How the files of a split begin."""
@@ -51,9 +52,9 @@ def read_labelled(
     """
     images, labels = (folder / name for name in idx_files(split, 1 + len(item_shape)))
     report(on_progress, 0, 2, f"Reading {images.name}")
-    targets, label_count = _read_idx(labels, ())
+    targets, label_count = read_idx(labels, Budget(str(labels)), ())
     _check_labels(targets, classes, labels)
-    pixels, count = _read_idx(images, item_shape, limit)
+    pixels, count = read_idx(images, Budget(str(images)), item_shape, limit)
     if count != label_count:
         raise DataError(
             f"{images} holds {count:,} images but {labels.name} beside it {label_count:,} labels: "
@@ -77,6 +78,8 @@ def _check_labels(labels: NDArray[np.uint8], classes: int, source: Path) -> None
 
 
 _UNSIGNED_BYTE = 0x08
+_KINDS = {_UNSIGNED_BYTE: "u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_MOST_SIDES = 4
 _CHUNK = 1 << 20
 # Deflate cannot expand more than 1,032 times; real pictures expand less than ten times. A file that claims to
 # expand a hundredfold into more than a megabyte is a trap or a mistake.
@@ -84,37 +87,51 @@ _MAX_EXPANSION = 100
 _SMALL = 1 << 20
 
 
-def _read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
-    """Return the first `limit` items (n, *item_shape) of a gzipped IDX file of unsigned bytes, and how many it has.
+def read_idx(
+    path: Path, budget: Budget, item_shape: tuple[int, ...] | None = None, limit: int | None = None
+) -> tuple[NDArray[Any], int]:
+    """Return the first `limit` items of an IDX file, plain or gzipped, and how many it has.
 
-    The whole file is checked, also when only a part is kept.
+    The whole file is checked, also when a part is kept. With an `item_shape` it holds pictures as bytes, or labels.
 
     Raises
     ------
     DataError
-        If the file is cut off or not gzip, has another magic number or item shape, holds fewer or more bytes
-        than its header says, or claims an implausible size.
+        If it is no such file, is cut off, has items of another shape, or holds other bytes than its header says.
     """
-    with open_gzip(path, str(path)) as stream:
-        count = _read_header(stream, path, item_shape)
-        size = int(np.prod(item_shape, dtype=np.int64))
-        kept = count if limit is None else min(limit, count)
-        Budget(str(path)).take(kept * size, "its items")
-        items = np.empty((kept, *item_shape), np.uint8)
-        filled = _fill(stream, items.reshape(-1).data)
-        while filled < count * size and (chunk := stream.read(min(_CHUNK, count * size - filled))):
-            filled += len(chunk)
-        if filled < count * size:
+    where = str(path)
+    with open_gzip(path, where) if path.name.lower().endswith(".gz") else opened(path, where) as stream:
+        head = stream.read(4)
+        if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _KINDS or not 1 <= head[3] <= _MOST_SIDES:
+            found = head.hex() or "nothing"
+            raise DataError(f"{where} is no IDX file of 1 to {_MOST_SIDES} dimensions: its header is {found}.")
+        sizes = stream.read(4 * head[3])
+        if len(sizes) < 4 * head[3]:
+            raise DataError(f"{where} ends inside its header: copy it again.")
+        count, *sides = struct.unpack(f">{head[3]}I", sizes)
+        kind = np.dtype(_KINDS[head[2]])
+        if item_shape is not None and (kind != np.uint8 or tuple(sides) != item_shape or not count):
+            found = f"{count:,} items of shape {tuple(sides)}, {kind}"
+            raise DataError(f"{where} holds {found}; expected some of shape {item_shape}, uint8: is it another file?")
+        each = math.prod(sides) * kind.itemsize
+        size, kept = count * each, each * min(count, count if limit is None else limit)
+        if item_shape is not None and size > max(_SMALL, _MAX_EXPANSION * path.stat().st_size):
             raise DataError(
-                f"{path} holds {filled:,} bytes of data where its header says {count:,} items of {size} "
-                "bytes: the file is not complete, copy it again."
+                f"{where} claims {size:,} bytes of data in a file of {path.stat().st_size:,}, more than "
+                f"{_MAX_EXPANSION} times its size: the header is wrong or the file is a trap."
             )
-        if stream.read(1):
-            raise DataError(
-                f"{path} holds more data than the {count:,} items of {size} bytes that its header says: "
-                "the file is not what it claims, copy it again."
-            )
-    return items, count
+        blocks, read = [], 0
+        # What a header promises is not reserved before it has come.
+        while read < size and (block := stream.read(min(_CHUNK, size - read))):
+            if read < kept:
+                budget.take(2 * len(block), "its values")
+                blocks.append(block)
+            read += len(block)
+        if read < size or stream.read(1):
+            more = "more" if read == size else f"{read:,}"
+            raise DataError(f"{where} holds {more} bytes of data where its header says {size:,}: copy it again.")
+    values = np.frombuffer(b"".join(blocks)[:kept], kind).reshape(-1, *sides) if each else np.empty((0, *sides), kind)
+    return values.astype(kind.newbyteorder("=")), count
 
 
 def write_idx(path: Path, items: NDArray[np.uint8]) -> None:
@@ -124,36 +141,3 @@ def write_idx(path: Path, items: NDArray[np.uint8]) -> None:
     with path.open("wb") as raw, gzip.GzipFile(path.name, "wb", 6, raw, mtime=0) as stream:
         stream.write(header)
         stream.write(np.ascontiguousarray(items).data)
-
-
-def _read_header(stream: BufferedReader, path: Path, item_shape: tuple[int, ...]) -> int:
-    dimensions = 1 + len(item_shape)
-    header = stream.read(4 + 4 * dimensions)
-    if len(header) < 4 + 4 * dimensions:
-        raise DataError(f"{path} ends inside its header: copy it again.")
-    magic, count, *shape = struct.unpack(f">{1 + dimensions}I", header)
-    expected = _UNSIGNED_BYTE << 8 | dimensions
-    if magic != expected:
-        raise DataError(
-            f"{path} has the magic number {magic}, expected {expected} (IDX, unsigned bytes, {dimensions} "
-            "dimensions): is it another file under this name?"
-        )
-    if tuple(shape) != item_shape:
-        raise DataError(f"{path} holds items of shape {tuple(shape)}, expected {item_shape}.")
-    if count == 0:
-        raise DataError(f"{path} holds no items.")
-    # Checked before anything of that size is allocated.
-    size = int(np.prod(item_shape, dtype=np.int64)) * count
-    if size > max(_SMALL, _MAX_EXPANSION * path.stat().st_size):
-        raise DataError(
-            f"{path} claims {size:,} bytes of data in a file of {path.stat().st_size:,}, more than "
-            f"{_MAX_EXPANSION} times its size: the header is wrong or the file is a trap."
-        )
-    return int(count)
-
-
-def _fill(stream: BufferedReader, view: memoryview) -> int:
-    done = 0
-    while done < len(view) and (step := stream.readinto(view[done : done + _CHUNK])):
-        done += step
-    return done

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 from idc_core.guarded import opened
+from idc_core.guarded.opening import File
 
 _BY_PANDAS = "import pandas; pandas.read_{by}({name!r}{more}).to_csv({csv!r}, index=False)"
 _BY_READER = {
@@ -67,25 +69,33 @@ _MEMBERS = {b"[Content_Types]": ".xlsx", b".npy": ".npz"}
 """Names of what lies first in a zip file, and the ending of such a file."""
 
 
-def said_beginning(path: Path) -> str:
+def from_here(name: str) -> str:
+    """Return the path of a file as it is written in the folder where the program was started."""
+    path = Path(name)
+    with suppress(ValueError):
+        path = path.resolve().relative_to(Path.cwd())
+    return str(path)
+
+
+def said_beginning(file: File, path: str) -> str:
     """Say what a file is that its ending does not tell, and what to do; "" where its beginning tells nothing else."""
-    with opened(path, str(path)) as stream:
+    with opened(file, path) as stream:
         start = stream.read(_SEEN)
     held = next((text for mark, text in _OTHERWISE.items() if start.lstrip().lower().startswith(mark)), "")
     if held:
         return f"{path} {held}."
     for mark, (endings, what) in _KINDS.items():
-        if start.startswith(mark) and not path.name.lower().endswith(endings):
+        if start.startswith(mark) and not path.lower().endswith(endings):
             ending = next((name for part, name in _MEMBERS.items() if part in start), endings[0])
-            line = shlex.join(["mv", path.name, path.name + ending])
+            line = shlex.join(["mv", from_here(path), from_here(path) + ending])
             return f"{path} is {what}, which its name does not say; rename it: {line}."
     return ""
 
 
-def line_that_converts(name: str, path: Path | None = None) -> str:
-    """Return the line of Python that makes a file of this name one that can be read, or "" where none is known.
+def line_that_converts(name: str) -> str:
+    """Return the line of Python that makes a file of this path one that can be read, or "" where none is known.
 
-    MATLAB's files are of two kinds, which only what is at the `path` tells.
+    MATLAB's files are of two kinds, which only what is there tells.
     """
     lines = {
         ending: _BY_PANDAS.replace("{by}", by).replace("{more}", "") for ending, by in _BY_READER.items()
@@ -93,8 +103,8 @@ def line_that_converts(name: str, path: Path | None = None) -> str:
     ending = max((ending for ending in lines if name.lower().endswith(ending)), key=len, default="")
     stem = name.removesuffix(name[-len(ending) :]) if ending else ""
     line = lines.get(ending, "")
-    if ending == ".mat" and path is not None:
-        with opened(path, str(path)) as stream:
+    if ending == ".mat" and Path(name).is_file():
+        with opened(Path(name), name) as stream:
             line = _MATLAB_7_3 if stream.read(_SEEN).startswith(b"MATLAB 7.3") else line
     made = {kind: f"{stem}.{kind}" for kind in ("csv", "npz", "npy")}
     return line.format(name=name, **made)

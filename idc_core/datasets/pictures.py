@@ -25,6 +25,7 @@ from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.formats import ASIDE, data_format, ending_of
+from idc_core.datasets.other_files import from_here, line_that_converts
 from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import Preparation, said_of_pictures
 from idc_core.datasets.pretrained import contents_digest
@@ -129,10 +130,17 @@ def _no_pictures(files: _PictureFiles) -> DataError:
         )
     table = next((name for name in files.others if ending_of(name) not in ("", ASIDE)), None)
     if table is not None and not files.path.is_dir():
-        name, folder = shlex.quote(files.path.name), shlex.quote(files.path.stem)
+        name = from_here(str(files.path))
+        name, folder = shlex.quote(name), shlex.quote(name.removesuffix(files.path.suffix))
         return DataError(
             f"{files.where} holds no pictures but {shown(table)}, which is read once it is unpacked. Open the folder "
             f"that this command makes: python -m zipfile -e {name} {folder}."
+        )
+    lines = (line_that_converts(from_here(str(files.path / name))) for name in files.others)
+    if files.path.is_dir() and (line := next(filter(None, lines), "")):
+        return DataError(
+            f"{files.where} holds no pictures, but files of a kind that is not read. In Python, such a line for each "
+            f"of them makes it one that is: {line}."
         )
     return DataError(
         f"{files.where} holds no pictures ({', '.join(ENDINGS)}) and no texts (.txt); expected class folders such as "

@@ -9,8 +9,8 @@ from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.entry import Quantity
 from idc_core.datasets.files.columns import number_columns
-from idc_core.datasets.files.contents import listed
 from idc_core.datasets.files.delimited import read_csv
+from idc_core.datasets.files.names import listed
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError

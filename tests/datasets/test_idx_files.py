@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.idx import _read_idx, write_idx
+from idc_core.datasets.idx import read_idx, write_idx
 from idc_core.errors import DataError
+from idc_core.guarded import Budget
 from tests.datasets.dataset_files import digits, idx_bytes, tree, write_gz, write_mnist
 
 IMAGES, LABELS = digits(40, 2)
@@ -28,7 +29,7 @@ def test_what_is_written_can_be_read_and_is_the_same_file_twice(tmp_path):
     for path in (first, second):
         path.parent.mkdir()
         write_idx(path, items)
-    found, count = _read_idx(first, (3, 4, 5))
+    found, count = read_idx(first, Budget("it"), (3, 4, 5))
     np.testing.assert_array_equal(found, items)
     assert count == 2
     assert first.read_bytes() == second.read_bytes()
@@ -36,7 +37,7 @@ def test_what_is_written_can_be_read_and_is_the_same_file_twice(tmp_path):
 
 def test_limit_counts_all_and_keeps_some(tmp_path):
     path = write_gz(tmp_path / "x.gz", idx_bytes(IMAGES))
-    found, count = _read_idx(path, (28, 28), 3)
+    found, count = read_idx(path, Budget("it"), (28, 28), 3)
     np.testing.assert_array_equal(found, IMAGES[:3])
     assert count == 40
 
@@ -48,18 +49,18 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("cut") / "x.gz"
     path.write_bytes(whole[: cut % len(whole)])
     with pytest.raises(DataError, match=r"x\.gz"):
-        _read_idx(path, (28, 28))
+        read_idx(path, Budget("it"), (28, 28))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (idx_bytes(IMAGES, magic=2049), "magic number 2049, expected 2051"),
-        (idx_bytes(IMAGES, magic=0x0D03), "magic number 3331, expected 2051"),
-        (idx_bytes(IMAGES, shape=(41, 28, 28)), r"31,360 bytes of data where its header says 41"),
-        (idx_bytes(IMAGES, shape=(39, 28, 28)), "more data than the 39 items"),
-        (idx_bytes(IMAGES, shape=(40, 32, 28)), r"shape \(32, 28\), expected \(28, 28\)"),
-        (idx_bytes(IMAGES, shape=(0, 28, 28)), "no items"),
+        (idx_bytes(IMAGES, magic=2049), r"expected some of shape \(28, 28\), uint8"),
+        (idx_bytes(IMAGES, magic=0x0D03), r"shape \(28, 28\), >f4; expected"),
+        (idx_bytes(IMAGES, shape=(41, 28, 28)), "31,360 bytes of data where its header says 32,144"),
+        (idx_bytes(IMAGES, shape=(39, 28, 28)), "more bytes of data where its header says 30,576"),
+        (idx_bytes(IMAGES, shape=(40, 32, 28)), r"shape \(32, 28\), uint8; expected"),
+        (idx_bytes(IMAGES, shape=(0, 28, 28)), "0 items"),
         (idx_bytes(IMAGES, shape=(2**32 - 1, 28, 28)), "times its size"),
         (b"\x00\x00\x08\x03\x00", "header"),
         (b"", "header"),
@@ -131,7 +132,7 @@ def test_a_bomb_is_refused_before_it_takes_memory(tmp_path, count):
     path = write_gz(tmp_path / "x.gz", idx_bytes(np.zeros((10, 28, 28)), shape=(count, 28, 28)) + bytes(60_000_000))
     tracemalloc.start()
     with pytest.raises(DataError, match="more"):
-        _read_idx(path, (28, 28))
+        read_idx(path, Budget("it"), (28, 28))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5_000_000

@@ -1,6 +1,8 @@
 """Outputs of a network and classes of its data, matched by name or number: in another order, with more outputs."""
 
 import json
+import re
+import subprocess
 
 import numpy as np
 import onnx
@@ -15,7 +17,7 @@ from idc_core.cli import main
 from idc_core.datasets import DATASETS
 from idc_core.errors import ModelError
 from idc_core.models import MODELS
-from idc_core.models.class_order import class_order
+from idc_core.models.class_order import class_order, names_option
 
 NAMES = ("noise", "flower", "china")
 
@@ -242,6 +244,12 @@ def test_one_of_several_labels_is_no_class_of_them():
         with pytest.raises(ModelError, match=r"of several labels are not analysed.*--class-names 0,1,2,3 \(in"):
             class_order(own, 4, ("0", "1"), "It")
     assert class_order(("0", "1", "2", "3"), 4, ("0", "1"), "It").outputs == (0, 1)
+    with pytest.raises(ModelError) as caught:
+        class_order((), 300, ("0", "1"), "It")
+    said = re.search(r"by --class-names (\$\(.+?\)) \(in Python", str(caught.value))[1]
+    names = subprocess.run(["sh", "-c", f"echo {said}"], capture_output=True, text=True).stdout.strip().split(",")
+    assert class_order(names, 300, ("0", "1"), "It").outputs == (0, 1)
+    assert names_option(["a b", "c"]) == "--class-names 'a b,c'"
     assert class_order((), 4, ("0", "1", "3"), "It").outputs == (0, 1, 3)
 
 

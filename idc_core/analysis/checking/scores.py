@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.checking.detectors import classification, detector, finite_scores, varied
 from idc_core.analysis.checking.evidence import Evidence, confusion, kappa, rises_by_chance
 from idc_core.analysis.checking.findings import listed
+from idc_core.models.class_order import names_option
 from idc_core.models.wrapping import all_outputs
 
 _SLACK = 1e-3
@@ -93,7 +94,7 @@ def _find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
         f"Accuracy is {100 * right.mean():.1f} %, and {100 * predicted.mean():.1f} % with the classes in another "
         f"order: {listed(moved, 4)}.",
         f"Name the classes in the order of the network's outputs ({order}), or number the targets in that order."
-        + evidence.remedy("", f" Or give the network with --class-names {','.join(names[name] for name in meant)}."),
+        + evidence.remedy("", f" Or give the network with {names_option([names[name] for name in meant])}."),
     )
 
 

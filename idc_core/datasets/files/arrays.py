@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.files.contents import Content, Part, items_of, listed
+from idc_core.datasets.files.contents import Content, Part, items_of
+from idc_core.datasets.files.names import listed
 from idc_core.datasets.formats import data_format
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split

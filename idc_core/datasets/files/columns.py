@@ -20,26 +20,9 @@ _FEW = 0.1
 _TEXT, _LETTER = 150, 4
 
 NOTHING = (
-    *(
-        "",
-        "na",
-        "n/a",
-        "n.a.",
-        "<na>",
-        "nan",
-        "-nan",
-        "null",
-        "nil",
-        "none",
-        "missing",
-        "?",
-        "-",
-        "--",
-        ".",
-        "*",
-        r"\n",
-    ),
-    *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "1.#qnan", "-1.#ind", "1.#ind"),
+    "",
+    *["na", "n/a", "n.a.", "<na>", "nan", "-nan", "null", "nil", "none", "missing", "?", "-", "--", ".", "*", "\\n"],
+    *["#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "1.#qnan", "-1.#ind", "1.#ind"],
 )
 """What people and programs write into cells that are empty."""
 
@@ -82,20 +65,24 @@ def is_flat(column: pa.ChunkedArray) -> bool:
     return not pa.types.is_nested(value_type(column))
 
 
-def is_text(column: pa.ChunkedArray) -> bool:
-    """Whether a column holds texts, that are not all numbers."""
+def holds_texts(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds texts, which may be numbers as they are written."""
     import pyarrow as pa
 
     kind = value_type(column)
-    return (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and numbers_of(column) is None
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_text(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds texts, that are not all numbers."""
+    return holds_texts(column) and numbers_of(column) is None
 
 
 def is_padded(column: pa.ChunkedArray) -> bool:
     """Whether a column holds whole numbers with zeros before them, as names have: "007"."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
+    if not holds_texts(column):
         return False
     return bool(pc.any(pc.match_substring_regex(_plain(column), r"^\s*0\d+\s*$")).as_py())
 
@@ -110,7 +97,7 @@ def numbers_of(column: pa.ChunkedArray) -> NDArray[np.generic] | None:
         return _array(column)
     if pa.types.is_decimal(kind):
         return _array(column.cast(pa.float64()))
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
+    if not holds_texts(column) or not len(column):
         return None
     first = column[0].as_py()
     if first is not None and first.strip() and not _reads(first) and first.strip().lower() not in _TRUTH:
@@ -152,12 +139,11 @@ def with_answers(tables: Mapping[str, pa.Table], names: Sequence[str]) -> tuple[
 
 def _answers_of(columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray] | None:
     """Return the columns of one name as truth values; None where they do not say yes and no."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     lows, held = [], set()
     for column in columns:
-        if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
+        if not holds_texts(column):
             return None
         first = str(column[0].as_py() or "").strip().lower() if len(column) else ""
         if first not in NOTHING and not any(first in pair for pair in _YES_AND_NO):
@@ -183,12 +169,10 @@ def gaps_of(column: pa.ChunkedArray, is_input: bool = True) -> NDArray[np.bool_]
 
     In a column of numbers that is an input, a few words count as none too; one of words has none but nulls and blanks.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = value_type(column)
     empty: NDArray[np.bool_] = np.array(pc.is_null(column, nan_is_null=True).to_numpy())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if holds_texts(column):
         plain = _plain(column)
         nothing: NDArray[np.bool_] = np.array(is_nothing(plain).to_numpy())
         values = numbers_of(column.filter(~nothing))
@@ -223,12 +207,9 @@ def filled(column: pa.ChunkedArray, gaps: NDArray[np.bool_]) -> tuple[pa.Chunked
     """Return a column of numbers with their mean in place of its gaps, and that mean."""
     import pyarrow as pa
 
-    known = numbers_of(column.filter(~gaps))
     values = np.zeros(len(column), np.float64)
-    assert known is not None  # gaps are told of such columns alone
-    values[~gaps] = known
-    mean = float(values[~gaps].mean())
-    values[gaps] = mean
+    values[~gaps] = numbers_of(column.filter(~gaps))
+    values[gaps] = mean = float(values[~gaps].mean())
     return pa.chunked_array([values]), mean
 
 
@@ -237,10 +218,9 @@ def is_date(column: pa.ChunkedArray) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = value_type(column)
-    if pa.types.is_temporal(kind):
+    if pa.types.is_temporal(value_type(column)):
         return True
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
+    if not holds_texts(column) or not len(column):
         return False
     column = _plain(column)
     return bool(pc.all(pc.or_(pc.match_substring_regex(column, f"^{_DATE}$"), is_nothing(column))).as_py()) and not (
@@ -265,9 +245,7 @@ def _reads(text: str) -> bool:
 
 def first_other(column: pa.ChunkedArray) -> str:
     """Say which value of a column is the first that is no number, as a part of a sentence."""
-    import pyarrow as pa
-
-    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
+    if not holds_texts(column):
         return f" but {column.type}"[:100]
     texts = (value.as_py() for chunk in column.chunks for value in chunk)
     unread = next(((row, text) for row, text in enumerate(texts) if text is None or not _reads(text)), None)
@@ -339,7 +317,12 @@ def _is_number(kind: object) -> bool:
 
 
 def number_columns(
-    table: pa.Table, names: Sequence[str], where: str, budget: Budget, kind: type[np.floating] = np.float32
+    table: pa.Table,
+    names: Sequence[str],
+    where: str,
+    budget: Budget,
+    kind: type[np.floating] = np.float32,
+    expected: str = "numbers, or a single column of texts",
 ) -> NDArray[np.floating]:
     """Return columns side by side as numbers (n, columns); DataError where one has none, or holds something else."""
     made = np.empty((len(table), len(names)), kind)
@@ -349,12 +332,28 @@ def number_columns(
         check_whole(column, f"{where}, column {name!a}")
         values = numbers_of(column)
         if values is None or values.ndim > 1:
-            raise DataError(
-                f"{where}, column {name!a} is not all numbers{first_other(column)}; expected numbers, or a single "
-                "column of texts."
-            )
+            raise DataError(f"{where}, column {name!a} is not all numbers{first_other(column)}; expected {expected}.")
         made[:, place] = values
     return made
+
+
+def values_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic] | None:
+    """Return a column as what it is: numbers (n,), rows of them, or texts; None for others."""
+    check_whole(column, where)
+    values = numbers_of(column)
+    if values is not None:
+        budget.take(values.nbytes, "its numbers")
+        return values
+    rows = rows_of(column, where, budget)
+    return texts_of(column, where, budget) if rows is None and is_text(column) else rows
+
+
+def labels_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic]:
+    """Return a column of classes or quantities: as `values_of`, but whole numbers with zeros before them are names."""
+    labels = (texts_of if is_padded(column) else values_of)(column, where, budget)
+    if labels is None:
+        raise DataError(f"{where} has {column.type}; expected classes or numbers.")
+    return labels
 
 
 def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -114,9 +113,3 @@ def _check_lengths(part: Part, where: str) -> None:
         raise DataError(f"{where} has {count:,} inputs and {labels:,} targets; expected as many{line}.")
     if not count:
         raise DataError(f"{where} has no items; expected at least one for training and one for testing.")
-
-
-def listed(names: Sequence[str], most: int = 30) -> str:
-    """Write names for a message, each quoted so that no character of it is taken for the message's own."""
-    text = ", ".join(ascii(name[:60]) for name in names[:most])
-    return f"{text}, and {len(names) - most:,} more" if len(names) > most else text or "nothing"

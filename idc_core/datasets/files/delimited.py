@@ -10,6 +10,7 @@ from idc_core.datasets.encodings import as_utf_8
 from idc_core.datasets.files.dialect import dialect_of, said, with_tabs
 from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, noted, table_format
 from idc_core.datasets.files.written import with_plain_numbers
+from idc_core.datasets.other_files import from_here, said_beginning
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_gzip, opened, read_content
 from idc_core.guarded.opening import File
@@ -61,18 +62,32 @@ def read_csv(file: File, where: str, budget: Budget) -> pa.Table:
     except (pa.ArrowException, ValueError, KeyError) as error:
         if not content[dialect.start :].partition(b"\n")[2 * dialect.has_heading].strip():
             raise DataError(f"{where} has no rows; expected at least one row below its heading.") from error
-        line = f"pandas.read_csv({Path(where).name!r}, sep={dialect.sign!r}, on_bad_lines='skip').to_csv('mended.csv')"
+        line = f"pandas.read_csv({from_here(where)!r}, sep={dialect.sign!r}, on_bad_lines='skip')"
         raise DataError(
             f"{where} is no table with as many values in every row ({said(error)}). Mend that row, or leave such rows "
-            f"out in Python: import pandas; {line}."
+            f"out in Python: import pandas; {line}.to_csv('mended.csv', index=False)."
         ) from error
     if other:
         raise DataError(f"{where} has a heading that is damaged; write it again.")
     if dialect.is_padded:
         table = pa.table({name: pc.utf8_trim_whitespace(table.column(name)) for name in names})
+    table, again = _without_headings(table)
     table, numbers = with_plain_numbers(table, dialect.sign)
     blanks = ("blanks between columns",) * by_blanks + ("backslashes before quotation marks",) * escaped
-    return noted(table, (*blanks, *dialect.notes, *encoding, *numbers))
+    return noted(table, (*blanks, *dialect.notes, *encoding, *again, *numbers))
+
+
+def _without_headings(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+    """Leave out rows that are the heading again, as files put together have them, and say so."""
+    import pyarrow.compute as pc
+
+    again = None
+    for name in table.column_names:
+        alike = pc.equal(table.column(name), name)
+        again = alike if again is None else pc.and_(again, alike)
+        if not pc.any(again).as_py():
+            return table, ()
+    return table.filter(pc.invert(again)), (f"{pc.sum(again).as_py():,} rows that are the heading again left out",)
 
 
 def plain_content(file: File, where: str, budget: Budget) -> bytes:
@@ -80,13 +95,17 @@ def plain_content(file: File, where: str, budget: Budget) -> bytes:
     with opened(file, where) as stream:
         zipped = where.lower().endswith(".gz") and stream.read(2) == _ZIPPED  # browsers expand files by themselves
     if not zipped:
-        return read_content(file, where, budget)
-    parts = []
-    with open_gzip(file, where) as stream:
-        while part := stream.read(_BLOCK):
-            budget.take(2 * len(part), "its content once expanded")
-            parts.append(part)
-    return b"".join(parts)
+        content = read_content(file, where, budget)
+    else:
+        parts = []
+        with open_gzip(file, where) as stream:
+            while part := stream.read(_BLOCK):
+                budget.take(2 * len(part), "its content once expanded")
+                parts.append(part)
+        content = b"".join(parts)
+    if other := said_beginning(content, where.removesuffix(".gz")):
+        raise DataError(other)
+    return content
 
 
 def _check_width(content: bytes, where: str) -> None:

@@ -226,7 +226,8 @@ def _is_heading(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     numbers = [place for place, cell in enumerate(cells) if _NUMBER.fullmatch(cell)]
     words = [place for place, cell in enumerate(cells) if place not in numbers and cell.lower() not in NOTHING]
     again = {place for place, cell in enumerate(cells) if cell in columns[place]}
-    if any(all(map(_NUMBER.fullmatch, columns[place])) for place in words):
+    others_of = {place: [cell for cell in columns[place] if cell != cells[place]] for place in words}
+    if any(found and all(map(_NUMBER.fullmatch, found)) for found in others_of.values()):
         return True
     if again & set(words) or any(all(map(_FILE.fullmatch, (cells[place], *columns[place]))) for place in words):
         return False

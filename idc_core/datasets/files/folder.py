@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.arrays import read_npy_folder
-from idc_core.datasets.files.contents import listed
 from idc_core.datasets.files.idx import ENDINGS, read_idx_folder
+from idc_core.datasets.files.names import listed
 from idc_core.datasets.files.tables import items_of_table
 from idc_core.datasets.formats import ASIDE, DATA_FORMATS, FILES, ReadTable, data_format, ending_of
 from idc_core.datasets.preparation import Preparation
@@ -27,7 +27,8 @@ def _read_folder(
 ) -> Items:
     """Read the files of a folder; files named train and test are the splits."""
     names = sorted(file.name for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-    endings = {name: ending for name in names if (ending := ending_of(name)) != ASIDE}
+    every = {name: ending_of(name) for name in names}
+    endings = {name: ending for name, ending in every.items() if ending not in ("", ASIDE)} or every
     if any(ending in ENDINGS for ending in endings.values()):
         return read_idx_folder(path, preparation, split)
     if any(ending == ".npy" for ending in endings.values()):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.files.columns import filled, gaps_of, numbers_of, said_as_empty
+from idc_core.datasets.files.names import listed
 from idc_core.errors import DataError
 
 if TYPE_CHECKING:
@@ -116,37 +117,31 @@ def _mended(
     table: pa.Table, gaps: dict[str, NDArray[np.bool_]], target: str, way: str, where: str
 ) -> tuple[pa.Table, str]:
     rows = np.flatnonzero(np.any(list(gaps.values()), axis=0))
-    columns = ", ".join(map(ascii, list(gaps)[:_NAMED])) + (
-        f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
-    )
-    full = [name for name, gap in gaps.items() if gap.all()]
-    if full:
+    full = next((name for name, gap in gaps.items() if gap.all()), None)
+    if full is not None:
         raise DataError(
-            f"{where}: column {full[0][:60]!a} has no values at all; leave it out of --inputs, or of the file."
+            f"{where}: column {full[:60]!a} has no values at all; leave it out of --inputs, or of the file."
         )
-    of_numbers = [
-        name for name, gap in gaps.items() if name != target and numbers_of(table.column(name).filter(~gap)) is not None
-    ]
-    told = {name: said_as_empty(table.column(name), gaps[name]) for name in gaps if name in (*of_numbers, target)}
-    columns += "".join(list(told.values())[:_NAMED])
+    held = {name: numbers_of(table.column(name).filter(~gap)) for name, gap in gaps.items() if name != target}
+    numbers = [name for name, values in held.items() if values is not None]
+    told = {name: said_as_empty(table.column(name), gaps[name]) for name in gaps if name in (*numbers, target)}
+    columns = listed(list(gaps), _NAMED) + "".join(list(told.values())[:_NAMED])
     if not way:
-        some = ", ".join(f"{row + 1:,}" for row in rows[:_NAMED]) + (
-            f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
-        )
-        mean = "fill in the means of the columns with --empty mean, " if of_numbers else ""
+        some = ", ".join(f"{row + 1:,}" for row in rows[:_NAMED]) + ", and more" * (len(rows) > _NAMED)
+        mean = "fill in the means of the columns with --empty mean, " if numbers else ""
         raise DataError(
             f"{where} has no value in row {some} ({len(rows):,} of {len(table):,} rows; columns {columns}): leave "
             f"these rows out with --empty drop, {mean}or fill them in."
         )
-    kept = np.ones(len(table), bool)
+    dropped = np.zeros(len(table), bool)
     for name, gap in gaps.items():
-        if way == "drop" or name not in of_numbers:
-            kept &= ~gap
-    if not kept.any():
+        if way == "drop" or name not in numbers:
+            dropped |= gap
+    if dropped.all():
         raise DataError(f"{where} has an empty cell in every row; choose columns without them by --inputs.")
-    said = [] if kept.all() else [f"{np.count_nonzero(~kept):,} rows with empty cells left out ({columns})"]
-    for name in of_numbers if way == "mean" else ():
+    said = [f"{dropped.sum():,} rows with empty cells left out ({columns})"] * bool(dropped.any())
+    for name in numbers if way == "mean" else ():
         values, known = filled(table.column(name), gaps[name])
         table = table.set_column(table.column_names.index(name), name, values)
         said.append(f"{gaps[name].sum():,} empty cells of {name} filled with their mean {known:.4g}{told[name]}")
-    return table.filter(kept), "; ".join(said[:_NAMED])
+    return table.filter(~dropped), "; ".join(said[:_NAMED])

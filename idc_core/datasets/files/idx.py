@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
-
-import numpy as np
-from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.files.contents import Content, Part, items_of, listed
+from idc_core.datasets.files.contents import Content, Part, items_of
+from idc_core.datasets.files.names import listed
 from idc_core.datasets.formats import data_format
+from idc_core.datasets.idx import read_idx
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, open_gzip, opened
+from idc_core.guarded import Budget
 
 ENDINGS = (".idx", ".idx.gz", "-ubyte", "-ubyte.gz")
-
-_KINDS = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_MOST_SIDES = 4
-_BLOCK = 1 << 20
 
 
 @data_format(*ENDINGS, label="IDX, images and labels in pairs")
@@ -60,7 +51,7 @@ def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items
     if "test" in pairs:
         pairs.pop("validation", None)
     parts = {
-        name: Part(_read_idx_array(pair["inputs"], budget), _read_idx_array(pair["targets"], budget))
+        name: Part(read_idx(pair["inputs"], budget)[0], read_idx(pair["targets"], budget)[0])
         for name, pair in pairs.items()
     }
     return items_of(Content(parts, budget, notes=("IDX files",)), preparation, split, where)
@@ -69,45 +60,3 @@ def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items
 def _split_of(name: str) -> str:
     """Return the split that any part of a name says, as in emnist-digits-train-images-idx3-ubyte, or ""."""
     return next(filter(None, (named_split(part)[0] for part in re.split(r"[-_. ]", name))), "")
-
-
-def _read_idx_array(path: Path, budget: Budget) -> NDArray[np.generic]:
-    """Return the array of an IDX file of any type.
-
-    Raises
-    ------
-    DataError
-        If it is no such file, or holds fewer or more bytes than its header says.
-    """
-    where = str(path)
-    with _open(path, where) as stream:
-        head = stream.read(4)
-        if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _KINDS or not 1 <= head[3] <= _MOST_SIDES:
-            raise DataError(f"{where} is no IDX file of 1 to {_MOST_SIDES} dimensions: it begins with {head.hex()}.")
-        sizes = stream.read(4 * head[3])
-        if len(sizes) < 4 * head[3]:
-            raise DataError(f"{where} ends inside its header: copy it again.")
-        shape = struct.unpack(f">{head[3]}I", sizes)
-        kind = np.dtype(_KINDS[head[2]])
-        size = int(np.prod([int(side) for side in shape], dtype=object)) * kind.itemsize
-        blocks, read = [], 0
-        # What a header promises is not reserved before it has come.
-        while read < size and (block := stream.read(min(_BLOCK, size - read))):
-            budget.take(2 * len(block), "its values")
-            blocks.append(block)
-            read += len(block)
-        if read < size or stream.read(1):
-            more = "more" if read == size else f"{read:,}"
-            raise DataError(f"{where} holds {more} bytes of data where its header says {size:,}: copy it again.")
-    values = np.frombuffer(b"".join(blocks), kind).reshape(shape)
-    return values.astype(kind.newbyteorder("="))
-
-
-@contextmanager
-def _open(path: Path, where: str) -> Iterator[BinaryIO]:
-    if path.name.lower().endswith(".gz"):
-        with open_gzip(path, where) as stream:
-            yield stream
-    else:
-        with opened(path, where) as stream:
-            yield stream

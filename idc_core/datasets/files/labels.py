@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.files.columns import NOTHING
+from idc_core.datasets.files.names import check_names
 from idc_core.errors import DataError
 
 _MOST_CLASSES = 5_000
-_MOST_NAME = 200
 _BETWEEN = ("|", ";", ",")
 """Signs between several labels."""
+_BLANKS = " \t\xa0"
+"""What may stand around a name; a line's end there is a quotation mark that is open."""
 _FEW = 10
 """So many class numbers may always have gaps."""
 
@@ -90,11 +92,11 @@ def _first(column: NDArray[np.generic]) -> str:
 def _named(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], where: str) -> _Made:
     occurring = sorted({str(name) for column in columns for name in column})
     blanks: tuple[str, ...] = ()
-    stripped = sorted({name.strip() for name in occurring})
-    if not class_names and len(stripped) < len(occurring):  # one name with blanks and without
-        columns = [np.array([str(name).strip() for name in column], object) for column in columns]
-        occurring, blanks = stripped, ("blanks around names of classes left out",)
-    _check_names(occurring, where)
+    if not class_names and any(name != name.strip(_BLANKS) for name in occurring):
+        columns = [np.array([str(name).strip(_BLANKS) for name in column], object) for column in columns]
+        occurring = sorted({name.strip(_BLANKS) for name in occurring})
+        blanks = ("blanks around names of classes left out",)
+    _check_classes(occurring, where)
     if not class_names:
         _check_one_each(occurring, where)
     names = list(class_names) or occurring
@@ -124,16 +126,11 @@ def _check_one_each(names: Sequence[str], where: str) -> None:
             )
 
 
-def _check_names(names: Sequence[str], where: str) -> None:
+def _check_classes(names: Sequence[str], where: str) -> None:
     """Raise `DataError` where names of classes are too many, too long, empty, or cannot be shown."""
     if len(names) > _MOST_CLASSES:
         raise DataError(f"{where} has {len(names):,} classes, such as {names[0][:60]!a}; at most {_MOST_CLASSES:,}.")
-    wrong = next((name for name in names if not name.strip() or len(name) > _MOST_NAME or not name.isprintable()), None)
-    if wrong is not None:
-        raise DataError(
-            f"{where} has the class name {wrong[:60]!a}; expected 1 to {_MOST_NAME} characters that can be shown: "
-            "name the right column as targets, or rename the class."
-        )
+    check_names(names, "class name", where)
 
 
 def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[str], where: str) -> _Made:
@@ -162,7 +159,7 @@ def _classes(columns: Sequence[NDArray[np.generic]], task: str, class_names: Seq
     occurring = np.unique(np.concatenate([np.unique(column) for column in columns])).astype(np.int64)
     highest = int(occurring[-1])
     if class_names:
-        _check_names(class_names, where)
+        _check_classes(class_names, where)
         if highest >= len(class_names):
             raise DataError(f"{where} has the class {highest} but names {len(class_names)} classes, from 0.")
         return [column.astype(np.int64) for column in columns], tuple(class_names), ()

@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from idc_core.errors import DataError
+
+_MOST = 200
 _UNSEEN = "\ufeff\u200b\u2060"
 """The mark of a byte order, and spaces without a width."""
 
@@ -13,8 +16,7 @@ TARGETS = ("label", "labels", "target", "targets", "class", "category", "y")
 TEXTS = ("text", "sentence", "message", "content")
 PICTURES = ("image", "img", "file", "path", "filename", "image_path")
 SPLIT = "split"
-_NUMBERING = ("", "id", "index", "rownames", "__index_level_0__")
-_UNNAMED = "unnamed: "
+_NUMBERING = re.compile(r"id|idx|index|rownames|row_id|#|unnamed: .*|level_0|__index_level_\d+__|")
 """Columns that number the rows, and are no features."""
 _PLACE = re.compile(r" \(column \d+\)$")
 
@@ -31,13 +33,26 @@ def called(names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def is_numbering(name: str) -> bool:
     """Whether a column numbers the rows, by its name."""
-    plain = name.strip().lower()
-    return plain in _NUMBERING or plain.startswith(_UNNAMED)
+    return _NUMBERING.fullmatch(repeated_name(name).strip().lower()) is not None
 
 
 def is_known(name: str) -> bool:
     """Whether a name says what a column is, so that the row which holds it is a heading."""
-    return name.strip().lower() in {*TARGETS, *TEXTS, *PICTURES, SPLIT, *_NUMBERING} - {"", "y"}
+    plain = name.strip().lower()
+    return plain in {*TARGETS, *TEXTS, *PICTURES, SPLIT} - {"y"} or (len(plain) > 1 and is_numbering(plain))
+
+
+def check_names(names: Sequence[str], what: str, where: str, least: int = 1) -> None:
+    """Raise `DataError` where a name is there twice, is shorter or too long, or has signs that cannot be shown."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(f"{where}: the {what} {twice[:60]!a} is there twice; expected different names.")
+    wrong = next((name for name in names if not (least <= len(name.strip()) <= _MOST and name.isprintable())), None)
+    if wrong is not None:
+        raise DataError(
+            f"{where} has the {what} {wrong[:60]!a}; expected {least} to {_MOST} characters that can be shown: rename "
+            "it, or take another column."
+        )
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
@@ -62,3 +77,9 @@ def found_name(given: str, names: Sequence[str]) -> str | None:
         return given
     alike = [name for name in names if tidy_name(name) == tidy_name(given)]
     return alike[0] if len(alike) == 1 else None
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Write names for a message, each quoted so that no character of it is taken for the message's own."""
+    text = ", ".join(ascii(name[:60]) for name in names[:most])
+    return f"{text}, and {len(names) - most:,} more" if len(names) > most else text or "nothing"

@@ -189,7 +189,7 @@ def test_labels_of_a_table(tmp_path):
     assert labels("0.5", "0.25") == ((), [0.25, 0.5])
     assert labels("2.0", "0.0", column="target") == ((), [0, 2])
     assert labels("2.0", "0.0", column="target", task="classification") == (("0", "1", "2"), [0, 2])
-    assert labels("a b", " a", "<i>") == ((" a", "<i>", "a b"), [0, 1, 2])
+    assert labels("a b", " a", "<i>") == (("<i>", "a", "a b"), [0, 1, 2])
     assert labels("-1", "5", task="regression") == ((), [-1, 5])
 
 
@@ -201,7 +201,7 @@ REFUSED = {
     "a heading alone": (b"a,label\n", "no rows"),
     "one row": (b"a,label\n1,x\n", "one class only"),
     "columns twice": (b"a,a,label\n1,2,x\n2,3,y\n", "several columns named 'a'"),
-    "a column from right to left": ("\u202ea,label\n1,x\n2,y\n".encode(), r"a column named '\u202ea'"),
+    "a column from right to left": ("\u202ea,label\n1,x\n2,y\n".encode(), r"the column '\u202ea'"),
     "no targets": (
         b"a,b\n1,x\n2,y\n",
         "say which one holds the targets, such as --targets b. Its columns are 'a', 'b'",

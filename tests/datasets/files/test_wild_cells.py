@@ -175,13 +175,14 @@ def test_columns_of_the_same_name_do_not_matter_where_others_are_asked_for(tmp_p
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", "by git lfs pull"),
         (b"\n<!DOCTYPE html><html><body>404</body></html>", "is a web page"),
-        (b"PK\x03\x04\x14\0[Content_Types].xml", "mv it.csv it.csv.xlsx"),
-        (b"PK\x03\x04\x14\0x.npy", "mv it.csv it.csv.npz"),
+        (b"PK\x03\x04\x14\0[Content_Types].xml", "it.csv.xlsx"),
+        (b"PK\x03\x04\x14\0x.npy", "it.csv.npz"),
     ],
 )
-def test_what_stands_in_place_of_a_table_is_told(tmp_path, content, sentence):
+def test_what_stands_in_place_of_a_table_is_told(tmp_path, monkeypatch, content, sentence):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "it.csv").write_bytes(content)
-    assert sentence in refusal(tmp_path / "it.csv")
+    assert (f"mv it.csv {sentence}" if sentence.startswith("it.csv") else sentence) in refusal(tmp_path / "it.csv")
 
 
 def test_numbers_that_were_cut_off_are_told(tmp_path):

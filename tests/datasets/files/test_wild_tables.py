@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.datasets.files.reading import both, refusal
 from tests.datasets.files.wild import TREES, Wild, follow, items, points
 
 LABELLED = TREES.rename(columns={"kind": "label"})
@@ -90,6 +91,13 @@ SIGNS = {
         "trees.txt", lines("# size width label", lambda n: f"{ROWS[n][0]:.18e} {ROWS[n][1]:.18e} {n % 3:.18e}"),
         expected=points(TREES.assign(kind=[str(n % 3) for n in range(18)])),
     ),
+    "files put together, each with its heading": Wild(
+        "trees.csv", text() + text(), expected=sorted(2 * points()), note="1 rows that are the heading again left out",
+    ),
+    "blanks behind every row": Wild(
+        "trees.csv", text().replace("\n", " \n"), note="blanks around names of classes left out",
+    ),
+    "row numbers by reset_index, twice": Wild("trees.csv", text(LABELLED.reset_index().reset_index())),
     "gzipped": Wild("trees.csv.gz", gzip.compress(text().encode())),
 }  # fmt: skip
 
@@ -212,7 +220,7 @@ CELLS = {
     ),
     "a row that is too long": Wild(
         "trees.csv", text().replace("oak\n", "oak,3\n", 1),
-        ("import pandas; pandas.read_csv('trees.csv', sep=',', on_bad_lines='skip').to_csv('mended.csv')",),
+        ("import pandas; pandas.read_csv('trees.csv', sep=',', on_bad_lines='skip').to_csv('mended.csv', ",),
         DROPPED,
     ),
 }  # fmt: skip
@@ -319,3 +327,21 @@ def test_a_table_is_read_as_meant_or_the_line_of_its_sentence_works(tmp_path, mo
     assert [inputs for inputs, _ in found] == [inputs for inputs, _ in sorted(expected)]
     assert file.names == PLAIN or train.vocabulary == file.names
     assert not file.note or any(file.note in note for note in train.notes), train.notes
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv"])
+def test_a_folder_of_tables_is_read_by_their_names(tmp_path, ending):
+    for split, rows in (("train", LABELLED[:12]), ("test", LABELLED[12:])):
+        (tmp_path / f"{split}.{ending}").write_text(text(rows))
+    train, test = both(tmp_path)
+    assert (len(train), len(test), items(train, test)) == (12, 6, points())
+
+
+def test_the_lines_for_a_folder_of_other_tables_work(tmp_path):
+    for split, rows in (("train", LABELLED[:12]), ("test", LABELLED[12:])):
+        rows.reset_index(drop=True).to_feather(tmp_path / f"{split}.feather")
+    said = refusal(tmp_path)
+    line = said[said.index("import pandas") : -1]
+    for split in ("train", "test"):
+        exec(line.replace("test.", f"{split}."), {})  # noqa: S102 (what a sentence says is done)
+    assert items(*both(tmp_path)) == points()
