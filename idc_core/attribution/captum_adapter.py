@@ -22,10 +22,12 @@ from idc_core.lrp import endings
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, plain_name, tensors_of, written_into
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
+from idc_core.lrp.named_inputs import filled, main_of
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import named_layers
+from idc_core.tracing.batching import Company
 from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of
 
@@ -91,6 +93,7 @@ class _Other(nn.Module):
 class _Layer:
     """What a layer gives: the module whose output it is, and its shape for one input."""
 
+    name: str
     module: nn.Module
     shape: tuple[int, ...]
     of_tokens: bool  # (tokens, features), not channels with their positions
@@ -99,13 +102,15 @@ class _Layer:
 class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
-    It is inside `undisturbed` for as long as this object is used; `example` (n, ...) is run once to see what it does.
-    With the name of a layer as `ends_at`, the scores are the activations of its neurons.
+    It is inside `undisturbed` for as long as this object is used; the first of `inputs` (n, ...) is run to see what it
+    does, in the `company` that it takes an input in. With the name of a layer as `ends_at`, the scores are the
+    activations of its neurons.
     """
 
-    def __init__(self, model: nn.Module, example: Tensor, ends_at: str = "") -> None:
+    def __init__(self, model: nn.Module, inputs: Tensor, company: Company, ends_at: str = "") -> None:
         super().__init__()
         check_values(model.parameters())
+        self.company = company
         self._ends_at = ends_at
         # In a tuple, so that captum, which walks the modules, meets the steps alone.
         self._network = (model,)
@@ -115,7 +120,7 @@ class CaptumNetwork(nn.Module):
         self._uses: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._embedding: Tensor | None = None
-        self._record(model, example)
+        self._record(model, main_of(filled(inputs[:1], company.traits.least)))
         end = self.layer(ends_at) if ends_at else None
         self._end: tuple[nn.Module, ...] = () if end is None else (end,)  # in a tuple, as the network
         self._axis = neuron_axes(model, (ends_at,))[ends_at] if ends_at else 0
@@ -186,15 +191,20 @@ class CaptumNetwork(nn.Module):
     def _known(self, name: str) -> _Layer:
         shape = self._shapes[name]
         axis = axis_in(1 + len(shape), neuron_axes(self._network[0], (name,))[name])
-        return _Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
+        return _Layer(name, self._layers[name], shape, len(shape) > 1 and axis > 1)
 
     def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
         """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""
-        with _Redirected(self, inputs, held) as run:
-            if self._ends_at:
-                return self._activations(run)
-            scores: Tensor = run.scores(self._network[0](run.given))
-            return scores
+        rows, least, most = len(inputs), self.company.traits.least, self.company.most
+        if rows > most:
+            raise UnsupportedOperationError(
+                f"Inputs of this network run {most} at a time, and this method runs {rows} together. Choose integrated "
+                "gradients, or a rule of relevance propagation."
+            )
+        held = held if held is None else main_of(filled(held, least))
+        with _Redirected(self, main_of(filled(inputs, least)), held) as run:
+            scores = self._activations(run) if self._ends_at else run.scores(self._network[0](run.given))
+        return scores[:rows]
 
     def _activations(self, run: "_Redirected") -> Tensor:
         """Run the network and return the activations (n, neurons) of the layer that it ends at."""

@@ -22,6 +22,7 @@ _MODES = {1: "linear", 2: "bilinear", 3: "trilinear"}
     "has maps, enlarged.",
     sums_to="nothing fixed",
     citation="Selvaraju et al. 2017",
+    of_maps=True,
 )
 def _grad_cam(batch: Batch) -> Tensor:
     """Return what each channel adds to the map of equation 2, before its ReLU, so that evidence against is seen too.

@@ -28,8 +28,10 @@ from idc_core.base.parameters import Parameter, Value, class_numbers, counted_fr
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
+from idc_core.lrp.named_inputs import filled, main_of
 from idc_core.lrp.session import check_layers, said_network, undisturbed
-from idc_core.tracing.batching import check_parts
+from idc_core.tracing.batching import company_of
+from idc_core.tracing.company import together
 from idc_core.tracing.neurons import Neuron, no_neuron
 from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
@@ -89,8 +91,12 @@ def gradient_method(
     citation: str,
     parameters: tuple[Parameter, ...] = (),
     inside: bool = True,
+    of_maps: bool = False,
 ) -> Callable[[_Call], _Call]:
-    """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
+    """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape.
+
+    `of_maps`: what it says of the input is that of the last layer with maps.
+    """
 
     def enter(call: _Call) -> _Call:
         run = attribution_method(
@@ -103,7 +109,7 @@ def gradient_method(
             inside=inside,
             of_neurons=True,
         )
-        run(lambda *args, **options: _run(call, label, *args, **options))
+        run(lambda *args, **options: _run(call, label, *args, of_maps=of_maps, **options))
         return call
 
     return enter
@@ -243,43 +249,49 @@ def _run(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     baseline: float = 0.0,
+    of_maps: bool = False,
     **settings: Value,
 ) -> dict[str, NDArray[np.floating]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     named = layers if of is None else (*layers, of[0])
     check_layers(model, named)
-    check_parts(model, named)
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     given, device = as_tensor(model, inputs), device_of(model)
     by_layer: dict[str, list[NDArray[np.floating]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
-        network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
+        company = company_of(model, given, layers, "" if of is None else of[0])
+        network = CaptumNetwork(model, to_device(given[:1], device), company, "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
-        rows = max(1, min(1024, _PASS_BYTES // (4 * network.elements)))
+        if of_maps and INPUT in layers and (last := network.last_maps()) is not None:
+            network.company = company = company_of(model, given, (*layers, last.name), "" if of is None else of[0])
+        rows = max(1, min(1024, company.most, _PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", settings.get("samples", 1))))
         targets = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
         origin = "the scores" if of is None else f"neuron {of[1]} of {of[0]!r}"
 
         def attributed(places: slice) -> dict[str, Tensor]:
-            part, values_of = to_device(given[places], device), {}
+            part, values_of = main_of(filled(to_device(given[places], device), company.traits.least)), {}
+            wanted = None if targets is None else main_of(filled(targets[places], len(part)))
             start = network.floats(torch.zeros_like(part) if not part.is_floating_point() else part * 0 + baseline)
             for layer, module in modules.items():
                 point = network.floats(part).requires_grad_()
                 held = network.held(part)
-                classes = network(point, held).argmax(1) if targets is None else targets[places]
+                classes = network(point, held).argmax(1) if wanted is None else wanted
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
                     batch = Batch(network, module, point, start, held, classes, rows)
                     way = f"from {origin} to {layer!r} by gradients in {said_network(model)}"
                     values = _attribute(call, label, batch, way, settings)
+                if len(values) != len(part) or layer in company.traits.swapped:
+                    raise together(layer, tuple(values.shape), len(part))
                 meant = part_of(layer)
                 values = values if meant is None else meant.relevant(values, kept_tokens(model, part))
                 words = layer == INPUT and not part.is_floating_point()
-                values_of[layer] = values.sum(-1) if words else values
+                values_of[layer] = (values.sum(-1) if words else values)[: places.stop - places.start]
             return values_of
 
-        for places, arrays in brought_back(Pieces(size)(len(given), attributed)):
+        for places, arrays in brought_back(Pieces(min(size, company.most))(len(given), attributed)):
             for layer, array in arrays.items():
                 by_layer[layer].append(array)
             report(on_progress, places.stop, len(given), "inputs attributed")
@@ -364,7 +376,7 @@ def _check_complete(batch: Batch, found: Tensor) -> None:
 
 def _rows(batch: Batch) -> int:
     # captum needs room for both ends of a step.
-    return max(batch.rows, 2 * len(batch.inputs))
+    return min(max(batch.rows, 2 * len(batch.inputs)), batch.network.company.most)
 
 
 def captums(found: Tensor | tuple[Tensor, ...]) -> Tensor:

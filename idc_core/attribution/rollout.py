@@ -21,7 +21,7 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp import endings
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
 from idc_core.lrp.captures import in_full
-from idc_core.lrp.named_inputs import main_of
+from idc_core.lrp.named_inputs import filled, main_of
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import undisturbed
 from idc_core.tracing.batching import batches
@@ -70,13 +70,13 @@ def attention_rollout(
     shares: list[NDArray[np.floating]] = []
     given = as_tensor(model, inputs)
     for portion in (one for batch in batches(model, given, (), None, batch_size) for one in batch.runs()):
-        batch = main_of(portion.inputs)
+        batch = main_of(filled(portion.inputs, portion.traits.least))
         with undisturbed(model), torch.enable_grad():
             run = _Rollout(batch)
             with run:
                 output = scores_of(model(run.given))
-            shares.append(_spread(run, _of_tokens(run, output)).cpu().numpy())
-        report(on_progress, portion.start + len(batch), len(given), "inputs through the network")
+            shares.append(_spread(run, _of_tokens(run, output))[: len(portion.inputs)].cpu().numpy())
+        report(on_progress, portion.start + len(portion.inputs), len(given), "inputs through the network")
     return np.concatenate(shares)
 
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
-from idc_core.lrp.captures import in_full
-from idc_core.lrp.named_inputs import Batch, call, described
+from idc_core.lrp.captures import CaptureTraits, in_full
+from idc_core.lrp.named_inputs import Batch, call, described, filled
 from idc_core.lrp.operations import Faster
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import layer_names, undisturbed, watching
@@ -114,9 +114,9 @@ def _scaled(
 
     def run(batch: Portion, rows: slice) -> dict[tuple[str, str], Tensor]:
         part = batch.part(rows).inputs
-        ranges = _OutputRanges(axes, len(part))
+        ranges = _OutputRanges(axes, len(part), batch.traits)
         with undisturbed(model), watching(model, list(axes), ranges), torch.no_grad():
-            arrays = {("scores", ""): _run(model, part).float()}
+            arrays = {("scores", ""): _run(model, filled(part, batch.traits.least))[: len(part)].float()}
         for layer in axes:
             mean, arrays["finite", layer] = ranges.scaled(layer)
             arrays["mean", layer] = mean.float()
@@ -130,12 +130,15 @@ def _scaled(
 class _OutputRanges:
     """Collect smallest, largest and mean outputs of layers while they run, so that no output has to be kept."""
 
-    def __init__(self, axes: dict[str, int], rows: int) -> None:
+    def __init__(self, axes: dict[str, int], rows: int, traits: CaptureTraits) -> None:
         self.where: list[str] = []
-        self._axes, self._rows = axes, rows
+        self._axes, self._inputs, self._traits = axes, rows, traits
+        self._rows = max(rows, traits.least)
         self._uses: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {layer: [] for layer in axes}
 
     def layer_ran(self, layer: str, module: nn.Module, output: object) -> None:
+        if isinstance(output, Tensor) and layer in self._traits.swapped:
+            output = output.transpose(0, 1)
         if not isinstance(output, Tensor) or output.dim() < 2 or len(output) != self._rows:
             given = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
             raise UnsupportedOperationError(
@@ -143,7 +146,7 @@ class _OutputRanges:
                 "convolutions and linear layers."
             )
         others = tuple(range(1, output.dim()))
-        output = in_full(output)
+        output = in_full(output[: self._inputs])
         low, high = output.amin(others), output.amax(others)
         self._uses[layer].append((low, high, neuron_activation(output, self._axes[layer])))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +21,10 @@ from idc_core.evidence.finding import Finding
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.captures import INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
-from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
+from idc_core.lrp.named_inputs import Batch, NamedInputs, filled, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import probe, to_network
+from idc_core.tracing.batching import company_of, to_network
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
@@ -219,7 +219,7 @@ def _prepared(model: nn.Module, given: Any, layer: str, batch_size: int | None) 
         raise SettingError("The input has no neurons to silence; choose a layer of the network.")
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
-    return _prepare(model, to_network(model, given[:1]), layer)
+    return _prepare(model, given, layer)
 
 
 def _passes(
@@ -232,7 +232,7 @@ def _passes(
     on_progress: Progress | None,
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Yield rows of the inputs with the hits, or squared errors, of every set of silent neurons, float64 (v, n)."""
-    size = batch_size or network.batch_size(len(silent))
+    size = min(batch_size or network.batch_size(len(silent)), network.most)
     silent = silent.to(device_of(network.model))
 
     def silenced(rows: slice) -> dict[str, Tensor]:
@@ -302,8 +302,8 @@ def _hits(scores: Tensor, targets: Tensor, task: str) -> NDArray[np.float64]:
 class _Silenced:
     """A network of which sets of neurons of one layer can be silenced.
 
-    `axis` is the neurons' axis of the layer's value; `before` and `after` are bytes of one input's values up to the
-    layer and behind it; `together` says whether one pass can run all sets.
+    `axis` is the neurons' axis of the layer's value; `most` inputs may run at a time; `before` and `after` are bytes of
+    one input's values up to the layer and behind it; `together` says whether one pass can run all sets.
     """
 
     model: nn.Module
@@ -311,6 +311,7 @@ class _Silenced:
     axis: int
     neurons: int
     traits: CaptureTraits
+    most: int
     before: int
     after: int
     together: bool
@@ -321,7 +322,7 @@ class _Silenced:
 
     def run(self, batch: Batch, silent: Tensor) -> Tensor:
         """Return the scores of every set of silent neurons, (sets, n, classes), from bool (sets, neurons)."""
-        kept = kept_tokens(self.model, batch)
+        kept = kept_tokens(self.model, filled(batch, self.traits.least))
         with undisturbed(self.model):
             if self.together:
                 scores: Tensor = torch.vmap(lambda row: self._pass(batch, row, kept))(silent)
@@ -342,9 +343,10 @@ class _Silenced:
             return run_watched(self.model, batch, watch)
 
 
-def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
-    """Try the network on one input, and whether several sets can run in one pass."""
-    traits = probe(model, one, [layer], None).traits
+def _prepare(model: nn.Module, given: Any, layer: str) -> _Silenced:
+    """Try the network on one input, alone and among others, and whether several sets can run in one pass."""
+    one, company = to_network(model, given[:1]), company_of(model, given, [layer])
+    traits = company.traits
     axis, part = neuron_axes(model, [layer])[layer], part_of(layer)
     seen: list[tuple[int, int]] = []
 
@@ -358,8 +360,8 @@ def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
         width = run_watched(model, one, watch).element_size()
     neurons, before = seen[0]
     after = watch.counts.elements - before + neurons
-    apart = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, False)
-    together = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, True)
+    apart = _Silenced(model, layer, axis, neurons, traits, company.most, before * width, after * width, False)
+    together = replace(apart, together=True)
     trial = torch.tensor([[False] * neurons, [True] * neurons], device=main_of(one).device)
     expected = apart.run(one, trial)
     try:

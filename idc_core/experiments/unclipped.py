@@ -36,7 +36,7 @@ def unclipped(
     """
     made = np.empty_like(inputs)
     with undisturbed(model):
-        scores = Scores(model, placed(model, inputs[:1]))
+        scores = Scores(model, inputs)
         for start in range(0, len(inputs), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             given: Any = placed(model, inputs[rows])

@@ -128,7 +128,7 @@ class JointAscent:
         guided = settings.weight_coverage > 0
         self.guides = _guides(models, guidance, settings.threshold, seeds[:1]) if guided else [None] * len(models)
         self.models = [
-            SearchedNetwork(model, seeds[:1], guide.layers if guide else (), batch_size)
+            SearchedNetwork(model, seeds, guide.layers if guide else (), batch_size)
             for model, guide in zip(models, self.guides, strict=True)
         ]
         scores = [model.scores(seeds) for model in self.models]

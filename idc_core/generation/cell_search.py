@@ -275,7 +275,7 @@ class _CellSearch:
         if len(wanted) not in (1, len(self.seeds)):
             raise SettingError(f"Expected one cell for each of {len(self.seeds)} seeds, got {len(wanted)}.")
         self.cells = np.broadcast_to(wanted, (len(self.seeds), wanted.shape[1]))
-        self.network = SearchedNetwork(model, self.seeds[:1], (self.space.layer,), batch_size)
+        self.network = SearchedNetwork(model, self.seeds, (self.space.layer,), batch_size)
         self.low, self.high = self.space.intervals(self.cells)
         self.goals = self.space.goals(self.cells)
         self.group = np.unique(self.cells, axis=0, return_inverse=True)[1].reshape(-1)

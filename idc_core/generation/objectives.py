@@ -4,20 +4,22 @@ A new objective is a function in a file of its own, under the decorator `objecti
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from idc_core.attribution.captum_adapter import CaptumNetwork
+from idc_core.base.devices import check_values
 from idc_core.base.registry import Registry
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.session import check_layers, undisturbed, with_gradient, without_gradient
-from idc_core.tracing.batching import placed
+from idc_core.lrp.captures import INPUT, in_full
+from idc_core.lrp.interception import Watch
+from idc_core.lrp.session import run_watched, undisturbed, watching, with_gradient, without_gradient
+from idc_core.tracing.batching import check_captures, company_of, placed
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
-from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.trace import combined
 from idc_core.tracing.transfers import brought_back
 
 _SAFE = 2.0
@@ -91,19 +93,20 @@ class SearchedNetwork:
     """One network during a search: scores, activations, and gradients with respect to the pictures.
 
     The network is left as it is found, and locked only while it runs. `layers` names the layers whose activations the
-    objective is given, one after the other; `example` is one picture (1, C, H, W).
+    objective is given, one after the other; `examples` are pictures (n, C, H, W), run to see how it takes them.
     """
 
     def __init__(
-        self, model: nn.Module, example: Tensor, layers: Sequence[str] = (), batch_size: int | None = None
+        self, model: nn.Module, examples: Tensor, layers: Sequence[str] = (), batch_size: int | None = None
     ) -> None:
-        check_layers(model, layers)
-        self.model, self.layers = model, tuple(layers)
+        if INPUT in layers:
+            raise UnsupportedOperationError("A search aims at neurons of a layer, not of the input; name a layer.")
+        check_values(model.parameters())
+        company = company_of(model, examples, layers)
+        self.model, self.layers, self._traits = model, tuple(layers), company.traits
         self.axes = neuron_axes(model, self.layers)
-        with undisturbed(model), torch.enable_grad():
-            self.opened = CaptumNetwork(model, placed(model, example))
-            self._modules = {layer: self.opened.layer(layer) for layer in self.layers}
-        self._pieces = Pieces(batch_size or max(1, min(_MOST_INPUTS, _PASS_BYTES // (4 * self.opened.elements))))
+        size = batch_size or max(1, min(_MOST_INPUTS, _PASS_BYTES // (4 * company.elements)))
+        self._pieces = Pieces(min(size, company.most))
 
     def scores(self, pictures: Tensor) -> Tensor:
         """Return the scores before the softmax, float32 (n, classes), on the processor."""
@@ -126,11 +129,15 @@ class SearchedNetwork:
 
         def run(rows: slice) -> dict[str, Tensor]:
             slope = nullcontext() if raised is None else with_gradient(self.model)
-            with undisturbed(self.model), torch.set_grad_enabled(raised is not None), slope, ExitStack() as hooks:
+            watch = Watch(None, self._traits, gradients=raised is not None)
+            with undisturbed(self.model), torch.set_grad_enabled(raised is not None), slope:
                 given = placed(self.model, pictures[rows]).requires_grad_(raised is not None)
-                values = {layer: self._listen(layer, hooks) for layer in self.layers}
-                outputs = self.opened(given.clone())
-                parts = [self._active(layer, values[layer][0], given) for layer in self.layers]
+                with watching(self.model, self.layers, watch):
+                    outputs = run_watched(self.model, given, watch)
+                check_captures(watch, outputs, len(given), self.layers)
+                held = [in_full(capture.value) for capture in watch.captures]
+                values = combined(watch, held, self.layers, None, torch.mean, len(given))
+                parts = [neuron_activation(values[layer], self.axes[layer], None) for layer in self.layers]
                 active = torch.cat(parts, 1) if parts else outputs.new_zeros(len(outputs), 0)
                 slopes = given.new_zeros(0) if raised is None else self._gradient(raised(outputs, active, rows), given)
             return {"scores": outputs.float(), "slopes": slopes.float(), "active": active.float()}
@@ -146,21 +153,3 @@ class SearchedNetwork:
         if gradient is None:
             raise without_gradient(self.model)
         return gradient.contiguous()
-
-    def _active(self, layer: str, value: Tensor, given: Tensor) -> Tensor:
-        """Return one activation per neuron from a layer's output."""
-        part, kept = part_of(layer), kept_tokens(self.model, given)
-        return neuron_activation(value if part is None else part.active(value, kept), self.axes[layer], kept)
-
-    def _listen(self, layer: str, hooks: ExitStack) -> list[Tensor]:
-        """Return a list that will hold the layer's output after its activation function."""
-        module = self._modules[layer]
-        heard: list[Tensor] = []
-
-        def hook(module: nn.Module, args: object, output: Tensor) -> None:
-            heard.append(output)
-
-        if module is None:
-            raise UnsupportedOperationError("A search aims at neurons of a layer, not of the input; name a layer.")
-        hooks.enter_context(module.register_forward_hook(hook))
-        return heard

@@ -80,7 +80,7 @@ from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
 class Watch(TorchFunctionMode):
     """A pass over one batch during which layers are captured."""
 
-    settings: RelevanceSettings | None  # None captures activations only and records no graph
+    settings: RelevanceSettings | None  # None captures activations only
     traits: CaptureTraits | None = None  # what a first pass has found out; None finds it out
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
@@ -88,7 +88,9 @@ class Watch(TorchFunctionMode):
     watch_input: bool = False
     change: Callable[[str, Tensor], Tensor] | None = None
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
-    of the same shape."""
+    of the same shape; inputs come first."""
+    gradients: bool = False
+    """Without settings: whether plain gradients are taken of scores and layers."""
     ends_at: str = ""
     """A watched layer whose values are what `end` returns, in place of the network's scores."""
     forked: set[str] = field(default_factory=set)
@@ -216,7 +218,8 @@ class Watch(TorchFunctionMode):
 
         `count` of its rows are inputs; the others only fill the batch.
         """
-        inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs.detach()
+        copies = self.gradients or (self.traits is not None and self.traits.overwrites)
+        inputs = inputs.clone() if copies else inputs.detach()
         self._given = Capture(INPUT, inputs, version=inputs._version)
         self._rows, self._inputs = len(inputs), count
         if not self.watch_input or not inputs.is_floating_point():
@@ -278,7 +281,8 @@ class Watch(TorchFunctionMode):
             value = copy_note(self._now(capture.value), mark(in_full(value.detach()).requires_grad_()))
             self._substitutes.put(capture.value, value)
         if self.change is not None:
-            changed = self.change(capture.layer, value)
+            changed = self.change(capture.layer, value.transpose(0, 1) if capture.swapped else value)
+            changed = changed.transpose(0, 1) if capture.swapped else changed
             if changed is not value:
                 self._substitutes.put(capture.value, changed)
             value = changed
@@ -317,7 +321,8 @@ class Watch(TorchFunctionMode):
         elif not tracked:
             if self._cut and plain_name(name, kwargs)[1] and any(place_of(tensor) in self._cut for tensor in given[:1]):
                 raise cannot_pass("a value that is changed in place through .detach() or .data", self._place)
-            result = FASTER.get(name, func)(*args, **kwargs)
+            # The faster form has the same values, and another gradient where several are largest.
+            result = (func if self.gradients else FASTER.get(name, func))(*args, **kwargs)
             if self.settings is not None:
                 self.notes.unwatched(name, args, kwargs, given, result)
             if name == "embedding" and self.watch_input and self._reads_input(args):

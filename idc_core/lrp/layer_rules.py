@@ -35,6 +35,9 @@ from idc_core.lrp.contributions import add, quotient, signed, spread_equally
 _TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
 
+_ROUNDING = 4
+"""How many times the rounding of its parts a sum is that they have cancelled."""
+
 Bias = Literal["absorb", "redistribute"]
 
 
@@ -131,8 +134,8 @@ def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
             return _contributions(affine, inputs, z, quotient(relevance, z, size, affine.factor), multiplied=True)
         share = quotient(relevance, z, size)
         amount = share * (signed(size, z) + _or_zero(affine.offset))
-        if affine.pointwise and len(inputs) > 1:  # digits are lost where summands cancel, as do x and max(x)
-            cancelled = z.detach() == 0
+        if affine.weight is None:
+            cancelled = _cancelled(affine, inputs, z)
             share, amount = share.masked_fill_(cancelled, 0.0), torch.where(cancelled, relevance, amount)
         return add(_contributions(affine, inputs, z, share), spread_equally(affine, inputs, amount))
 
@@ -156,8 +159,11 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
+        above = z.detach() >= 0
+        if bias == "redistribute" and affine.weight is None:
+            above |= _cancelled(affine, inputs, z)  # whose sign is that of rounding
         for positive in (True, False):
-            chosen = z.detach() >= 0 if positive else z.detach() < 0
+            chosen = above if positive else ~above
             part = _SignedContributions(affine, inputs, positive)
             denominator = z.detach() + gamma * part.total
             stabiliser = signed(_TINY, denominator)
@@ -195,7 +201,7 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
             share = weight * relevance / (part.total + sign * _TINY)
             shares = add(shares, part.contributions(share))
             if bias == "redistribute":
-                shares = add(shares, spread_equally(affine, inputs, share * part.offset))
+                shares = add(shares, spread_equally(affine, inputs, share * (part.offset + sign * _TINY)))
         if bias == "redistribute":
             nothing = (parts[0].total == 0) & (parts[1].total == 0)
             if bool(nothing.any()):
@@ -286,6 +292,12 @@ def pass_rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: 
 @layer_rule("pass", label="Pass", help="Passes relevance on, for normalisations.", citation="Anders et al. 2021")
 def _pass(bias: Bias) -> Rule:
     return pass_rule
+
+
+def _cancelled(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor) -> Tensor:
+    """Return where rounding alone is left of a sum without weights, as of x and max(x), or of what has a mean of 0."""
+    parts = affine.equally(tuple(x.detach().abs() for x in inputs))
+    return z.detach().abs() <= _ROUNDING * torch.finfo(z.dtype).eps * parts
 
 
 class _SignedContributions:

@@ -240,7 +240,7 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 
 def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
     """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
-    with torch.set_grad_enabled(watch.settings is not None):
+    with torch.set_grad_enabled(watch.settings is not None or watch.gradients):
         rows = len(inputs)
         inputs = filled(inputs, watch.traits.least if watch.traits else 1)
         main = watch.begin(main_of(inputs), rows)

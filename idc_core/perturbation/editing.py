@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Task
 from idc_core.datasets.editing import paint_over
-from idc_core.lrp.endings import Endings, scores_before
-from idc_core.lrp.scores import scores_of
-from idc_core.lrp.session import leads_to, undisturbed, without_gradient
+from idc_core.lrp.interception import Watch
+from idc_core.lrp.session import leads_to, run_watched, undisturbed, without_gradient
 from idc_core.perturbation.inputs import as_pictures, stream
 from idc_core.perturbation.transforms import sampled
-from idc_core.tracing.batching import placed
+from idc_core.tracing.batching import company_of, placed
 
 
 @dataclass(frozen=True)
@@ -97,10 +96,11 @@ def loss_direction(
     I. Goodfellow, J. Shlens, C. Szegedy, "Explaining and harnessing adversarial examples", ICLR 2015: FGSM is a step of
     the size epsilon along this direction.
     """
-    with undisturbed(model), torch.enable_grad(), Endings():
+    watch = Watch(None, company_of(model, picture[None]).traits, gradients=True)
+    with undisturbed(model), torch.enable_grad():
         given = placed(model, picture[None]).clone().requires_grad_()
-        changed = given * 1  # a network may write into its input
-        scores = scores_before(scores_of(model(changed))).flatten(1)
+        changed = given * 1  # which leads to the scores
+        scores = run_watched(model, changed, watch)
         if not scores.requires_grad or not leads_to(scores, changed):
             raise without_gradient(model)
         if task == "regression":

@@ -1,6 +1,6 @@
 """Batches of a size that suits the network, on its device; the first input is tried before any work."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,12 +16,12 @@ from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
 from idc_core.lrp.folding import is_mapped
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, split_layer
-from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
+from idc_core.lrp.named_inputs import Batch, NamedInputs, filled, main_of
 from idc_core.lrp.propagation import check_way
 from idc_core.lrp.randomness import check_outside, generators, is_allowed
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, said_network, undisturbed, watching
-from idc_core.tracing.batch_size import NEAR, inputs_at_once
+from idc_core.tracing.batch_size import MOST_INPUTS, NEAR, inputs_at_once
 from idc_core.tracing.company import TogetherError, companions, run_alone, sizes_in, time_first, together
 from idc_core.tracing.memory import EVERY, keep, release
 from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
@@ -78,6 +78,35 @@ class Portion:
             return
         for row in range(len(self.inputs)):
             yield self.part(slice(row, row + 1))
+
+
+@dataclass(frozen=True)
+class Company:
+    """How a network takes inputs where something else than a trace runs it: filled up, so many at most, or alone."""
+
+    traits: CaptureTraits
+    most: int  # inputs that may run together
+    elements: int  # numbers that the network computes for one input
+    scores: Tensor  # of the first input
+
+    def run(self, batch: Tensor, run: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what `run` gives of each of some inputs, (n, ...), which it is given as the network takes them."""
+        if self.traits.least <= len(batch) <= self.most:
+            return run(batch)
+        parts = [(len(part), filled(part, self.traits.least)) for part in batch.split(self.most)]
+        return torch.cat([run(main_of(part))[:rows] for rows, part in parts])
+
+
+def company_of(model: nn.Module, inputs: Any, layers: Sequence[str] = (), ends_at: str = "") -> Company:
+    """Look at the first of some inputs, alone and beside others, as `batches` does, with its refusals."""
+    layers = tuple(dict.fromkeys((*layers, ends_at))) if ends_at else layers
+    check_layers(model, layers)
+    tried = probe(model, to_network(model, inputs[:1]), layers, None, ends_at=ends_at)
+    most = tried.traits.most
+    if getattr(model, "one_by_one", False) or _must_run_alone(model, inputs, 0, min(most, MOST_INPUTS), layers, tried):
+        most = 1
+    scores = tried.watched[1]
+    return Company(tried.traits, most, max(1, tried.footprint // scores.element_size()), scores)
 
 
 def batches(

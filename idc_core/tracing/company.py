@@ -75,7 +75,7 @@ def time_first(
     Layers that give several rows per input, such as the windows of a picture, are refused unless these lie together:
     the rows of an input are then the same, and come first, when another input is run behind it.
     """
-    alone = [c for c in watch.captures if len(c.rows_first(c.value)) != 1]
+    alone = [c for c in watch.captures if len(c.rows_first(c.value)) != 1 or _is_turned(c)]
     if not alone:
         return frozenset()
     main = main_of(one)
@@ -89,14 +89,25 @@ def time_first(
         run_watched(model, pair, second)
     swapped: set[str] = set()
     for before, after in zip(alone, second.captures, strict=False):
-        first, doubled = (c.rows_first(c.value).detach() for c in (before, after))
-        if first.dim() > 1 and first.shape[1] == 1 and doubled.shape == (len(first), 2, *first.shape[2:]):
+        first, doubled = (c.value.transpose(0, 1) if c.swapped else c.value for c in (before, after))
+        turned = doubled.shape == (len(first), after.rows, *first.shape[2:])
+        if turned and (_is_turned(before) or (first.shape[1] == before.rows != len(first))):
             swapped.add(before.layer)
             first, doubled = first.transpose(0, 1), doubled.transpose(0, 1)
-        fits = len(first) and doubled.shape == (2 * len(first), *first.shape[1:]) and not torch.equal(main, other)
+        per_row = len(first) // before.rows
+        first = first[:per_row].detach()
+        fits = per_row and doubled.shape == (after.rows * per_row, *first.shape[1:]) and not torch.equal(main, other)
         if not fits or not doubled[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max())):
             raise together(before.layer, tuple(before.value.shape), 1)
     return frozenset(swapped)
+
+
+def _is_turned(capture: Capture) -> bool:
+    """Whether as many positions as rows come first: rows that are copies are alike along the second axis alone."""
+    value = capture.value.detach()
+    if capture.swapped or capture.rows == 1 or value.dim() < 2 or value.shape[:2] != (capture.rows, capture.rows):
+        return False
+    return torch.equal(value, value[:, :1].expand_as(value)) and not torch.equal(value, value[:1].expand_as(value))
 
 
 def sizes_in(error: IdcError, one: Batch) -> list[int]:

@@ -229,8 +229,8 @@ def _run(
         values = [value.sum(-1) if word else value for value, word in zip(values, words, strict=True)]
         if relevances is not None:
             relevances = [part.sum(-1) if word else part for part, word in zip(relevances, words, strict=True)]
-    activations = _combined(watch, values, layers, kept, torch.mean, len(scores))
-    relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum, len(scores))
+    activations = combined(watch, values, layers, kept, torch.mean, len(scores))
+    relevance = {} if relevances is None else combined(watch, relevances, layers, kept, torch.sum, len(scores))
     if INPUT in layers and not main_of(portion.inputs).is_floating_point():
         activations[INPUT] = main_of(portion.inputs)
     return TraceBatch(portion.start, in_full(scores.detach()), activations, relevance, kept)
@@ -287,22 +287,22 @@ def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: TokenMask) -> tu
     return activations.detach(), torch.cat([value.flatten(1) for value in relevances], 1)
 
 
-def _combined(
+def combined(
     watch: Watch, values: list[Tensor], layers: Sequence[str], kept: TokenMask, over: Callable[..., Tensor], rows: int
 ) -> dict[str, Tensor]:
     """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel.
 
     So is each of several rows that a layer gives per input, such as the windows of a picture.
     """
-    combined: dict[str, Tensor] = {}
+    found: dict[str, Tensor] = {}
     by_layer: dict[str, list[Tensor]] = {layer: [] for layer in layers}
     for capture, value in zip(watch.captures, values, strict=True):
         if capture.layer in by_layer:
             by_layer[capture.layer].append(capture.rows_first(value))
     for layer, runs in by_layer.items():
         uses = [use for run in runs for use in (run.unflatten(0, (rows, -1)).unbind(1) if len(run) != rows else (run,))]
-        combined[layer] = _over_uses(uses, layer, kept, over)
-    return combined
+        found[layer] = _over_uses(uses, layer, kept, over)
+    return found
 
 
 def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Callable[..., Tensor]) -> Tensor:
@@ -310,8 +310,8 @@ def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Callable[.
     part = part_of(layer)
     if part is not None:
         uses = [(part.active if over is torch.mean else part.relevant)(use, kept) for use in uses]
-    combined: Tensor = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
-    return combined
+    whole: Tensor = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
+    return whole
 
 
 def _targets(target: int | Iterable[int], total: int | None) -> Tensor:

@@ -264,11 +264,13 @@ def test_a_search_is_given_the_features_of_one_token():
     parts = {"patches": patches, "block": block, "out": nn.Linear(WIDTH, 3)}
     net = settle(Written(lambda net, x: net.out(net.block(net.patches(x).flatten(2).mT)[:, 0]), **parts))
     pictures = torch.rand(3, 1, 6, 6, generator=torch.Generator().manual_seed(0))
-    found = SearchedNetwork(net, pictures[:1], ["block@class", "block"]).activations(pictures)
+    found = SearchedNetwork(net, pictures, ["block@class", "block"]).activations(pictures)
     expected = heard(net.block, net, pictures.double())
     np.testing.assert_allclose(found, torch.cat([expected[:, 0], expected.mean(1)], 1), rtol=1e-6)
-    with pytest.raises(UnsupportedOperationError, match="no module of their own"):
-        SearchedNetwork(net, pictures[:1], ["block@heads"])
+    heads = SearchedNetwork(net, pictures, ["block@heads"])
+    expected = idc.collect(net, pictures, ["block@heads"]).activations["block@heads"]
+    np.testing.assert_allclose(heads.activations(pictures), expected, rtol=1e-6)
+    assert heads.climb(pictures, lambda scores, active, rows: active.sum(1))[1].abs().max() > 0
 
 
 def test_where_neurons_of_parts_lie_and_what_they_are():

@@ -13,9 +13,9 @@ from idc_core.analysis.checking.evidence import RAW, Evidence
 from idc_core.analysis.checking.findings import listed
 from idc_core.attribution.digits import said_lost
 from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.interception import Watch
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.lrp.scores import scores_of
-from idc_core.lrp.session import check_gradient, undisturbed
+from idc_core.lrp.session import check_gradient, run_watched, undisturbed
 from idc_core.models import MODELS, load_model
 from idc_core.models.weights import fingerprint
 from idc_core.tracing.batching import placed
@@ -132,7 +132,8 @@ def _note_gradient(evidence: Evidence) -> Iterator[tuple[str, str]]:
     model = evidence.model
     try:
         with undisturbed(model):
-            check_gradient(model, placed(model, evidence.inputs[:1]), lambda given: scores_of(model(given.clone())))
+            watch = Watch(None, evidence.traits, gradients=True)
+            check_gradient(model, placed(model, evidence.inputs[:1]), lambda given: run_watched(model, given, watch))
     except UnsupportedOperationError as error:
         evidence.notes.append(str(error))
     yield from ()

@@ -104,7 +104,7 @@ def attack(
     check_layers(model, ())
     parts: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
     with undisturbed(model):
-        scores = Scores(model, placed(model, pictures[:1]))
+        scores = Scores(model, pictures)
         labels = _check_classes(targets, len(pictures), scores.classes, "targets")
         goals = None if goal is None else _check_classes(goal, len(pictures), scores.classes, "goal")
 
@@ -125,7 +125,7 @@ def inputs_attacked_at_once(model: nn.Module, inputs: object, name: str) -> int:
     """Return how many inputs `attack` takes at a time where it is not told."""
     check_layers(model, ())
     with undisturbed(model):
-        return _at_once(model, ATTACKS[name], Scores(model, placed(model, as_pictures(inputs)[:1])))
+        return _at_once(model, ATTACKS[name], Scores(model, as_pictures(inputs)))
 
 
 def _at_once(model: nn.Module, chosen: Attack, scores: Scores) -> int:
@@ -146,7 +146,7 @@ def assess(
     before, after = as_pictures(inputs), as_pictures(attacked)
     check_layers(model, ())
     with undisturbed(model):
-        scores = Scores(model, placed(model, before[:1]))
+        scores = Scores(model, before)
         labels = _check_classes(targets, len(before), scores.classes, "targets")
         goals = None if goal is None else _check_classes(goal, len(before), scores.classes, "goal")
         first, now = (scores(placed(model, pictures)).argmax(1).cpu().numpy() for pictures in (before, after))

@@ -8,39 +8,38 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.base.devices import check_values
-from idc_core.errors import ModelError, SettingError
-from idc_core.lrp.captures import CaptureTraits, in_full
+from idc_core.errors import SettingError
+from idc_core.lrp.captures import in_full
 from idc_core.lrp.endings import Endings, scores_before
-from idc_core.lrp.interception import Watch
+from idc_core.lrp.named_inputs import filled, main_of
 from idc_core.lrp.operations import Faster
 from idc_core.lrp.scores import scores_of
-from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
-from idc_core.tracing.batching import laid_out
+from idc_core.lrp.session import check_gradient, leads_to, without_gradient
+from idc_core.perturbation.inputs import Pictures
+from idc_core.tracing.batching import company_of, laid_out, placed
 
 
 class Scores:
     """The scores of a network, callable as often as an attack needs; inside `undisturbed` for as long.
 
     A network that ends in a softmax is read before it: behind it, gradients of confident predictions are zero in
-    float32, so that attacks stand still. `elements` counts the numbers that the network computes for one input.
+    float32, so that attacks stand still. Inputs run in the company that the network takes them in. `elements` counts
+    the numbers that the network computes for one input.
 
     A network of half precision is given inputs of single precision, rounded here alone, and its scores are taken to
     single precision: what an attack changes is then what it meant to change.
     """
 
-    def __init__(self, model: nn.Module, example: Tensor) -> None:
+    def __init__(self, model: nn.Module, inputs: Pictures) -> None:
         check_values(model.parameters())
-        self._model, self._example, self._leads = model, example, False
-        watch = Watch(None, CaptureTraits())
-        scores = run_watched(model, example.clone(), watch)
-        if len(scores) != len(example):
-            raise ModelError(f"The network returns {len(scores)} rows for {len(example)} input; expected one an input.")
-        self.classes = int(scores.shape[1])
+        self._company = company_of(model, inputs)
+        self._model, self._example, self._leads = model, placed(model, inputs[:1]), False
+        self.classes = int(self._company.scores.shape[1])
         if self.classes < 2:
             raise SettingError("Attacks change the answer of a classifier; this network answers with one number.")
-        self.elements = max(1, watch.counts.elements + example.numel())
+        self.elements = self._company.elements
         with torch.no_grad(), Endings():
-            returned = scores_of(model(example.clone()))
+            returned = scores_of(model(main_of(filled(self._example, self._company.traits.least)).clone()))
         self._has_ending = scores_before(returned) is not returned
         self._expected: Tensor | None = None
         self._first_answers: Tensor | None = None
@@ -70,8 +69,7 @@ class Scores:
             # The faster form of an operation has the same values, and another gradient where several are largest.
             faster = nullcontext() if inputs.requires_grad else Faster()
             with faster, Endings() if self._has_ending else nullcontext():
-                scores: Tensor = scores_of(self._model(given))
-            scores = scores_before(scores)
+                scores = self._company.run(given, lambda part: scores_before(scores_of(self._model(part))))
         if inputs.requires_grad and not self._leads:
             self._leads = leads_to(scores, given)
             if not self._leads:
