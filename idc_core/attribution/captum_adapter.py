@@ -99,6 +99,15 @@ class _Layer:
     of_tokens: bool  # (tokens, features), not channels with their positions
 
 
+def check_heads(layer: str) -> None:
+    """Refuse attention heads where gradients are taken."""
+    if split_layer(layer)[1] == HEADS:
+        raise UnsupportedOperationError(
+            "Gradient methods and searches by gradients see what modules give, and attention heads have no module of "
+            f"their own. Choose another layer than {layer!r}, or a rule of relevance propagation."
+        )
+
+
 class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
@@ -157,12 +166,7 @@ class CaptumNetwork(nn.Module):
         if name == INPUT:
             return None
         name, part = (name, "") if name in self._uses else split_layer(name)
-        if part == HEADS:
-            raise UnsupportedOperationError(
-                f"Gradient methods and searches by gradients see what modules give, and attention heads have no module "
-                f"of their own. Choose another layer than {part_of_layer(name, part)!r}, or a rule of relevance "
-                "propagation."
-            )
+        check_heads(part_of_layer(name, part))
         uses = self._uses.get(name, 0)
         if uses != 1 or name not in self._layers:
             reason = "does not return one tensor" if uses == 1 else f"runs {uses} times on an input"

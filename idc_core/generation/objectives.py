@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from idc_core.attribution.captum_adapter import check_heads
 from idc_core.base.devices import check_values
 from idc_core.base.registry import Registry
 from idc_core.errors import UnsupportedOperationError
@@ -101,6 +102,8 @@ class SearchedNetwork:
     ) -> None:
         if INPUT in layers:
             raise UnsupportedOperationError("A search aims at neurons of a layer, not of the input; name a layer.")
+        for layer in layers:
+            check_heads(layer)
         check_values(model.parameters())
         company = company_of(model, examples, layers)
         self.model, self.layers, self._traits = model, tuple(layers), company.traits

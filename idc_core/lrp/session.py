@@ -281,8 +281,11 @@ def with_gradient(model: nn.Module) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError:
         raise
-    except RuntimeError as error:
-        raise without_gradient(model, str(error).splitlines()[0]) from error
+    except (RuntimeError, ModelError) as error:
+        cause = error.__cause__ if isinstance(error, ModelError) else error
+        if not isinstance(cause, RuntimeError):
+            raise
+        raise without_gradient(model, str(cause).splitlines()[0]) from error
 
 
 def leads_to(result: Tensor, given: Tensor) -> bool:
