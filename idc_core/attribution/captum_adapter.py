@@ -166,7 +166,7 @@ class CaptumNetwork(nn.Module):
         if name == INPUT:
             return None
         name, part = (name, "") if name in self._uses else split_layer(name)
-        check_heads(part_of_layer(name, part))
+        check_heads(part_of_layer(name, part) if part else name)
         uses = self._uses.get(name, 0)
         if uses != 1 or name not in self._layers:
             reason = "does not return one tensor" if uses == 1 else f"runs {uses} times on an input"
