@@ -125,6 +125,18 @@ def test_a_constant_that_cancels_a_value_before_a_softmax(name, rule):
     check(network.float(), 3 * ROWS.float(), ["a"], 1e-3, bias="redistribute", rule=rule)
 
 
+@pytest.mark.parametrize("rule", ["z", "epsilon", "gamma", "alpha-beta"])
+def test_what_rounding_leaves_of_a_sum_is_not_shared_out(rule):
+    def forward(net, x):
+        h = net.a(x)
+        return net.out(torch.cat([h, (h - h.mean(-1, keepdim=True)).mean(-1, keepdim=True)], -1))
+
+    network = settle(Written(forward, a=nn.Linear(6, 6), out=nn.Linear(7, 3)))
+    check(network, ROWS, ["a"], 1e-9, bias="redistribute", rule=rule)
+    found = relevance(network, ROWS, ["a"], bias="redistribute", rule=rule)["a"]
+    assert np.abs(found).max() < 100
+
+
 @pytest.mark.parametrize("target", [1, np.array([2, 0, 1, 0])])
 def test_another_class_than_the_predicted_one(target):
     case = CASES["convolutional block"]
