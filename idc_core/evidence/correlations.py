@@ -1,60 +1,51 @@
-"""Rank correlations over suites of equal size: their intervals, and which of several stand out from chance."""
+"""Rank correlations over suites of one pool of tests: what comes by chance, intervals, which of several stand out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.arrays import Floats
-from idc_core.base.statistics import holm, spearman
+from idc_core.base.arrays import Floats, Ints
+from idc_core.base.progress import Progress, report
+from idc_core.base.statistics import NORMAL, mean_ranks
 from idc_core.errors import SettingError
 from idc_core.evidence.finding import LEVEL, Control, Finding
 
-_PERMUTATIONS = 5_000
-"""Random orders that say what correlations come by chance."""
-
-_RESAMPLES = 1_000
-"""Bootstrap samples of suites, for an interval."""
-
-
-_MANY = 30
-"""Suites from which on Student's t says what correlations come by chance."""
+_ORDERS = 199
+"""Random orders of the tests that say what correlations come by chance; LEVEL of one more is a whole number."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelations:
-    """Spearman's correlations of one score with k others, over n suites of equal size.
+    """Spearman's correlations of one score with k others, over suites of equal size that are drawn from one pool.
 
     Attributes
     ----------
-    suites : int
-        n.
+    suites, tests : int
+        How many suites there are, and from how many tests they are drawn.
     rho : ndarray, float64 (k,)
         The correlations; NaN where a score is the same throughout.
     low, high : ndarray, float64 (k,)
-        Their 95 % intervals (bootstrap over the suites, percentiles).
+        Their 95 % intervals.
     p : ndarray, float64 (k,)
-        Probability of one as far from 0 by chance alone (permutation of the suites); NaN where there is none.
-    corrected_p : ndarray, float64 (k,)
-        The same among all of them, by Holm's correction.
+        Probability that any of k unrelated scores is as far from 0; NaN where there is none.
     by_chance : float
-        All k correlations of unrelated scores lie within this of 0, with 95 %.
-    needed : float or None
-        How far rho must be from 0 to stand out among all of them; None where none would.
+        What stands out is farther than this from 0: all k correlations of unrelated scores lie within it, with 95 %.
+    least_p : float
+        The smallest probability that any correlation could have.
     """
 
     suites: int
+    tests: int
     rho: Floats
     low: Floats
     high: Floats
     p: Floats
-    corrected_p: Floats
     by_chance: float
-    needed: float | None
+    least_p: float
 
     def finding(self, names: Sequence[str], claim: str) -> Finding | None:
         """Return the strongest correlation as a finding, None where none is defined.
@@ -64,96 +55,78 @@ class RankCorrelations:
         if not np.isfinite(self.rho).any():
             return None
         place, looks = int(np.nanargmax(np.abs(self.rho))), int(np.isfinite(self.rho).sum())
-        what = "by chance" if looks == 1 else f"by chance among {looks}"
         return Finding(
             "agreement",
             claim.format(names[place]),
             float(self.rho[place]),
-            Control(what, 0, -self.by_chance, self.by_chance),
+            Control("by chance" if looks == 1 else f"by chance among {looks}", 0, -self.by_chance, self.by_chance),
             float(self.low[place]),
             float(self.high[place]),
             float(self.p[place]),
-            1 / (_PERMUTATIONS + 1),
-            looks,
+            self.least_p,
         )
 
 
-def rank_correlations(first: NDArray[np.floating], others: NDArray[np.floating], seed: int = 0) -> RankCorrelations:
-    """Correlate the scores of n suites (n,) with k others (k, n), by Spearman's rank correlation.
+def rank_correlations(
+    first: Callable[[Ints], Floats],
+    others: NDArray[np.floating],
+    suites: Ints,
+    tests: int,
+    seed: int = 0,
+    *,
+    on_progress: Progress | None = None,
+) -> RankCorrelations:
+    """Correlate one score of suites with k others, by Spearman's rank correlation.
 
-    The suites must be of equal size, and drawn independently of one another: scores of larger suites are larger by most
-    criteria, which correlates them by size alone.
+    Parameters
+    ----------
+    first : callable
+        Gives the score of each suite, float64 (n,), from the positions of its tests, int64 (n, size).
+    others : ndarray, float64 (k, n)
+        The other scores of the suites.
+    suites : ndarray, int64 (n, size)
+        Positions of the tests of suites of one size: scores of larger suites are larger by most criteria.
+    tests : int
+        How many tests there are to draw from. They must be drawn independently of one another.
+
+    Raises
+    ------
+    SettingError
+        If there are fewer than three suites, or scores that are no numbers.
+
+    Notes
+    -----
+    The suites share their tests, so that unrelated scores agree or disagree by which tests there are: more suites of
+    few tests tell no more. What comes by chance is therefore counted over random orders of the tests: the first score
+    is that of other tests than the others'. If the scores have nothing to do with one another, each order is as likely
+    as the one at hand, and the largest of k correlations is beyond `by_chance` in 5 %, of however few tests. Intervals
+    have the deviation over these orders, after Fisher's transformation.
     """
-    scores = np.asarray([first, *others], np.float64)
+    scores = np.asarray([first(suites), *others], np.float64)
     if scores.ndim != 2 or scores.shape[1] < 3 or not np.isfinite(scores).all():
         raise SettingError(f"Expected scores of 3 suites or more that are finite numbers; got shape {scores.shape}.")
-    suites, random = scores.shape[1], np.random.default_rng(seed)
-    rho = spearman(scores)[0, 1:]
-    known = np.isfinite(rho)
-    again = _resampled(scores, random)
-    low, high = np.full(len(rho), np.nan), np.full(len(rho), np.nan)
-    if known.any():
-        low[known], high[known] = np.nanquantile(again[:, known], [0.025, 0.975], axis=0)
-    by_chance = _by_chance(scores, random)
-    p = np.full(len(rho), np.nan)
+    ranks = np.stack([_scaled(row) for row in scores[1:]])
+    varied = (ranks != 0).any(1)
+    random, drawn = np.random.default_rng(seed), np.empty((_ORDERS, len(ranks)))
+    for place in range(_ORDERS):
+        report(on_progress, place, _ORDERS, "random orders of the tests")
+        drawn[place] = ranks @ _scaled(first(random.permutation(tests)[suites]))
+    own = _scaled(scores[0])
+    rho = np.where(varied & own.any(), ranks @ own, np.nan).clip(-1, 1)
+    most = np.sort(np.abs(drawn).max(1))
     # Equal correlations of other orders may differ in their last digit.
-    p[known] = (1 + (np.abs(by_chance[:, known]) >= np.abs(rho[known]) - 1e-12).sum(0)) / (_PERMUTATIONS + 1)
-    within = float(np.quantile(np.abs(by_chance[:, known]).max(1), 1 - LEVEL)) if known.any() else np.nan
-    return RankCorrelations(suites, rho, low, high, p, holm(p), within, needed(suites, int(known.sum())))
+    beyond = (most >= np.append(np.abs(rho), 1)[:, None] - 1e-12).sum(1)
+    p = np.where(np.isfinite(rho), (1 + beyond[:-1]) / (_ORDERS + 1), np.nan)
+    within = float(most[-round(LEVEL * (_ORDERS + 1))])
+    with np.errstate(divide="ignore"):  # the same ranks: the interval is 1 alone
+        middle, half = np.arctanh(rho), NORMAL * np.arctanh(drawn.clip(-1 + 1e-9, 1 - 1e-9)).std(0)
+    low, high = np.tanh(middle - half), np.tanh(middle + half)
+    return RankCorrelations(len(suites), tests, rho, low, high, p, within, (1 + int(beyond[-1])) / (_ORDERS + 1))
 
 
-def _resampled(scores: Floats, random: np.random.Generator) -> Floats:
-    """Return the correlations of the first scores with the others in bootstrap samples of the suites, (samples, k)."""
-    suites = scores.shape[1]
-    often = random.multinomial(suites, np.full(suites, 1 / suites), _RESAMPLES)
-    ranks = []
-    for row in scores:
-        values, place = np.unique(row, return_inverse=True)
-        counts = often @ np.eye(len(values), dtype=np.int64)[place]
-        # Equal values share the mean of their ranks; a suite that is drawn twice is equal to itself.
-        ranks.append((counts.cumsum(1) - (counts - 1) / 2)[:, place] - (suites + 1) / 2)
-    first, others = ranks[0], np.stack(ranks[1:])
-    products = (often * first * others).sum(2)
-    norms = np.sqrt((often * first**2).sum(1) * (often * others**2).sum(2))
-    found: Floats = np.divide(products, norms, out=np.full(products.shape, np.nan), where=norms > 0)
-    return found.T
-
-
-def _by_chance(scores: Floats, random: np.random.Generator) -> Floats:
-    """Return the correlations of the first scores, in random orders, with the others, (orders, k)."""
-    ranks = np.stack([_centred(row) for row in scores])
-    orders = random.permuted(np.tile(ranks[0], (_PERMUTATIONS, 1)), axis=1)
-    norms = np.linalg.norm(ranks[0]) * np.linalg.norm(ranks[1:], axis=1)
-    return np.asarray(orders @ ranks[1:].T / np.where(norms > 0, norms, np.inf))
-
-
-def _centred(values: Floats) -> Floats:
-    """Return the ranks of values, equal ones sharing their mean, less their mean."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return np.asarray(ranks - ranks.mean(), np.float64)
-
-
-def needed(suites: int, comparisons: int = 1, seed: int = 0) -> float | None:
-    """Return how far from 0 a correlation must be to stand out, of so many suites; None if none would.
-
-    A permutation of all ranks, or Student's t where there are 30 suites or more.
-    """
-    if suites < 3 or comparisons < 1:
-        return None
-    if suites >= _MANY:
-        beyond = _student(LEVEL / comparisons / 2, suites - 2)
-        return beyond / float(np.sqrt(suites - 2 + beyond**2))
-    ranks = np.arange(suites) - (suites - 1) / 2
-    orders = np.random.default_rng(seed).permuted(np.tile(ranks, (_PERMUTATIONS, 1)), axis=1)
-    values = np.round(np.abs(orders @ ranks) / (ranks @ ranks), 12)
-    least, counts = np.unique(values, return_counts=True)
-    enough = least[counts[::-1].cumsum()[::-1] / _PERMUTATIONS <= LEVEL / comparisons]
-    return float(enough[0]) if len(enough) else None
-
-
-def _student(beyond: float, freedom: int) -> float:
-    """Return what Student's t exceeds with a probability, for 28 degrees of freedom or more (within 0.005)."""
-    # The expansion of Cornish and Fisher; importing scipy.stats takes longer than everything else that a page needs.
-    z = NormalDist().inv_cdf(1 - beyond)
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+def _scaled(values: Floats) -> Floats:
+    """Return the ranks of values, equal ones sharing their mean, about 0 and of length 1; 0 where all are equal."""
+    ranks = mean_ranks(values)
+    ranks -= ranks.mean()
+    length = np.linalg.norm(ranks)
+    return ranks / length if length > 0 else ranks

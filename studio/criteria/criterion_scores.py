@@ -119,7 +119,9 @@ def agree(view: View, measured: MeasuredCriteria) -> Agreement:
             scores[name] = scored.of_suites(suites, on_progress=report)
         found = None
         if len(names) > 1 and names[0] == "idc":
-            found = rank_correlations(scores["idc"], np.stack([scores[name] for name in names[1:]]))
+            others = np.stack([scores[name] for name in names[1:]])
+            idc = measured.results["idc"].of_suites
+            found = rank_correlations(idc, others, suites, len(view.chosen), on_progress=report)
         return Agreement(suites.shape[1], scores, found)
 
     key = tuple(_depends(view, name, settings[name]) for name in names)

@@ -10,6 +10,7 @@ from idc_core.confusion.findings import least_recalled
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import equal_suites, evaluate_criteria
 from idc_core.coverage.prioritisation import detect_faults, earliest, orders_by
+from idc_core.coverage.profiles import Profiles
 from idc_core.evidence.correlations import rank_correlations
 from idc_core.experiments.ablation import ablate
 from idc_core.experiments.random_neurons import seeds_of_draws
@@ -33,25 +34,40 @@ def _measured():
     return dict(zip(names, evaluate_criteria(made, data.train.inputs, data.test.inputs, {}), strict=True))
 
 
-def _agreement(first, others):
-    found = rank_correlations(first, np.stack(others))
+_TESTS = 36
+"""Tests of a world of criteria: few, so that suites share most of them."""
+
+
+def _some_tests(rng):
+    """A score of suites by IDC of a few tests, their positions among all tests, and suites of half of them."""
+    chosen, idc = rng.permutation(540)[:_TESTS], next(iter(_measured().values()))
+    suites = equal_suites(_TESTS, seed=int(rng.integers(1 << 30)))
+    return lambda some: idc.of_suites(chosen[some]), chosen, suites
+
+
+def _agreement(first, others, suites):
+    found = rank_correlations(first, np.stack(others), suites, _TESTS)
     return [found.finding([str(at) for at in range(len(others))], "{} correlates most")]
 
 
 def criteria(rng):
-    """Scores of IDC over some suites, and of the other criteria over others."""
-    own, others = (equal_suites(540, seed=int(rng.integers(1 << 30))) for _ in range(2))
-    first, *rest = _measured().values()
-    return _agreement(first.of_suites(own), [one.of_suites(others) for one in rest])
+    """Beside IDC of a few tests, the cells that ten networks with random weights make of the same pictures."""
+    first, chosen, suites = _some_tests(rng)
+    pictures, others = digits().test.inputs.reshape(540, -1), []
+    for _ in range(10):
+        hidden = np.maximum(pictures @ rng.normal(size=(pictures.shape[1], 32)), 0) @ rng.normal(size=(32, 5))
+        codes = (hidden > np.median(hidden, axis=0)) @ (1 << np.arange(5))
+        cells = Profiles.of_names(codes, 32)
+        others.append([cells.coverage(some) for some in chosen[suites]])
+    return _agreement(first, others, suites)
 
 
 def a_criterion_like_idc(rng):
     """Scores of IDC with noise of half of their spread, among the other criteria's."""
-    own, others = (equal_suites(540, seed=int(rng.integers(1 << 30))) for _ in range(2))
-    idc_alone, *criteria = _measured().values()
-    first, rest = idc_alone.of_suites(own), [one.of_suites(others) for one in criteria]
-    rest[0] = first + rng.normal(0, first.std() / 2, len(first))
-    return _agreement(first, rest)
+    first, chosen, suites = _some_tests(rng)
+    scores, others = first(suites), [one.of_suites(chosen[suites]) for one in [*_measured().values()][1:]]
+    others[0] = scores + rng.normal(0, scores.std() / 2, len(scores))
+    return _agreement(first, others, suites)
 
 
 @cache

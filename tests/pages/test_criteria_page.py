@@ -107,10 +107,10 @@ def test_finding_says_who_agrees_over_suites_of_equal_size(open_page, view):
     number = f"{matrix[0, 1 + place]:.2f}".replace("-", "\u2212")
     assert title(figure(app)).startswith(f"{words}{number}, and 0 (")
     assert f"**{words}{number}, and 0 (" in text(open_page("criteria"))
-    shown = table(app, "p (Holm)").set_index("criterion")
+    shown = table(app, "p among all").set_index("criterion")
     assert shown.loc[NAMES[1:][place], "correlation with IDC"].lstrip("+") == number
     assert "NC" not in shown.index, "the same for every half"
-    assert "100 suites show correlations from 0." in text(open_page("criteria"))
+    assert "Of 540 tests, correlations beyond 0." in text(open_page("criteria"))
 
 
 def test_prioritisation_says_who_meets_mistakes_first(open_page):
