@@ -162,7 +162,7 @@ def test_what_is_explained_is_part_of_the_network_and_of_its_fingerprint():
     pictures = RNG.uniform(size=(12, 1, 6, 6)), TARGETS[:12]
     torch.manual_seed(0)
     model = Segmenting()
-    with pytest.raises(ModelError, match=r"shape \(2, 3, 6, 6\); expected .*explain='mean-pixels'"):
+    with pytest.raises(ModelError, match=r"shape \(3, 3, 6, 6\); expected .*explain='mean-pixels'"):
         enter_live(model, pictures, pictures)
     prints = set()
     for explain in ("mean-pixels", lambda output: output["out"][:, :, 2, 2]):
