@@ -203,7 +203,7 @@ DATA = {
         text("text,label\n" + '"=cmd|\'/c calc\'!A1",=1+1\n"=HYPERLINK(""http://a.b"")",@b\n' * 4), ("=1+1", "@b")),
     "10^6 columns": (text(b"label," + b"a," * 1_000_000 + b"b\n"), "1,000,002 columns; at most 20,000"),
     "a column named with a newline": (text('"a\nb",label\n' + "1,x\n2,y\n" * 6), ("x", "y")),
-    "a column from right to left": (text("\u202ea,label\n1,x\n2,y\n"), r"a column named '\u202ea'"),
+    "a column from right to left": (text("\u202ea,label\n1,x\n2,y\n"), r"the column '\u202ea'"),
     "a class named with a newline": (arrays(y=np.array(["a\nb", "a"] * 6)), r"the class name 'a\nb'"),
     "a class from right to left": (arrays(y=np.array(["\u202egnp", "a"] * 6)), r"the class name '\u202egnp'"),
     "a class named with HTML": (arrays(y=np.array(["<b>x</b>", "<i>"] * 6)), ("<b>x</b>", "<i>")),

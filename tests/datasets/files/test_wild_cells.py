@@ -102,7 +102,7 @@ NUMBERS = {
         "trees.csv", names("size,width,label\ncm,mm,"), ("--empty drop",), note="row 1 has 'cm', which counts as none",
     ),
     "the heading again further down": Wild(
-        "trees.csv", text().replace("\n1.0,", "\nsize,width,label\n1.0,"), ("--empty drop",),
+        "trees.csv", text().replace("\n1.0,", "\nsize,width,label\n1.0,"), note="the heading again left out",
     ),
     "a total below": Wild("trees.csv", text() + "49.5,99,\n", ("--empty drop",)),
     "a remark below": Wild("trees.csv", text() + "Source: a survey,,\n", ("--empty drop",)),
