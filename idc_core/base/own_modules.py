@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
@@ -144,7 +144,8 @@ def _is_own_module(name: str, module: object) -> bool:
     about = getattr(module, "__dict__", {})
     if file := about.get("__file__"):
         return isinstance(file, str) and is_own(file) and name not in ("__main__", "__mp_main__")
-    return any(isinstance(one, str) and is_own(one) for one in about.get("__path__") or ())  # of a namespace
+    places = about.get("__path__")  # of a namespace; torch.classes has something else for any name that it is asked for
+    return isinstance(places, Iterable) and any(isinstance(one, str) and is_own(one) for one in places)
 
 
 class _Finder(MetaPathFinder):

@@ -210,6 +210,14 @@ def test_each_setup_file_has_modules_of_its_own(form, tmp_path, closed):
         torch.testing.assert_close(idc.load_model(f"net-{name}")(inputs), scores(function(hidden(inputs))))
 
 
+def test_a_setup_file_is_read_beside_torch_classes(tmp_path):
+    torch.classes.__path__  # noqa: B018 (from then on it has one, which is no list of folders)
+    file = tmp_path / "setup.py"
+    file.write_text("import idc_core as idc\nidc.composite('beside', {'linear': 'z'}, help='Of a test.')\n")
+    setup_files.open_setup(file)
+    RULES.pop("beside")
+
+
 @pytest.mark.parametrize(
     ("code", "other"),
     [
